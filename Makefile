@@ -1,0 +1,76 @@
+# Everything is built and run inside .venv; the first use of a target installs what it
+# needs.  Any Python from 3.11 on will do:  make demo PYTHON=python3.13
+# More arguments for pytest:                make test ARGS="-k softmax -x"
+
+PYTHON ?= python3
+ARGS   ?=
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip install --quiet
+
+# The large peers that only test-all compares against.
+GIANTS := torch==2.13.0 jax
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:  # two pips in one environment would disturb each other
+.PHONY: help demo test test-all coverage check format bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/package  ## train on XOR and on the circle, and show the results
+	$(BIN)/chainrule train xor
+	$(BIN)/chainrule train circle
+
+test: $(VENV)/extra-test  ## run every test that needs neither PyTorch nor JAX
+	$(BIN)/pytest -n 2 -m "not torch and not jax" $(ARGS)
+
+test-all: $(VENV)/giants  ## install PyTorch and JAX as well, and run every test
+	$(BIN)/pytest -n 2 $(ARGS)
+
+coverage: $(VENV)/extra-test  ## run the tests and list the lines and branches they miss
+	$(BIN)/pytest -n 2 -m "not torch and not jax" --cov $(ARGS)
+
+check: $(VENV)/extra-check  ## formatting, lint, strict types, and the floors
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/extra-check  ## format the code and mend what ruff can mend by itself
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/extra-bench  ## measure speed side by side with other engines
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+clean:  ## remove .venv and everything generated
+	rm -rf $(VENV) build dist src/*.egg-info .coverage* htmlcov
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ----------------------------------------------------------------- the environment
+# Each file below is an empty stamp inside .venv.  It is older than pyproject.toml when
+# the requirements may have changed, and only then pip runs again.
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	    "chainrule needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
+	    ". Name another one: make PYTHON=python3.13 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
+	@touch $@
+
+$(VENV)/package: pyproject.toml $(VENV)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/extra-%: pyproject.toml $(VENV)/python
+	$(PIP) --editable ".[$*]"
+	@touch $@
+
+$(VENV)/giants: $(VENV)/extra-test
+	$(PIP) $(GIANTS)
+	@touch $@
