@@ -1,19 +1,20 @@
-"""Blocks of code in which the engine behaves differently: `no_grad`."""
+"""Blocks of code in which the engine behaves differently: `no_grad`, `counting`."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
-__all__ = ["MODES", "no_grad"]
+__all__ = ["MODES", "counting", "no_grad"]
 
 
 class _Here(threading.local):
     """What the present thread asked for."""
 
     recording: bool = True
+    operations: int = 0
 
 
 @final
@@ -42,6 +43,15 @@ MODES: Final = _Modes()
 
 
 @contextmanager
+def _special() -> Iterator[_Here]:
+    MODES.count(1)
+    try:
+        yield MODES.here
+    finally:
+        MODES.count(-1)
+
+
+@contextmanager
 def no_grad() -> Iterator[None]:
     """Within the block (or the decorated function) operations build no graph.
 
@@ -56,11 +66,29 @@ def no_grad() -> Iterator[None]:
         >>> y.data, y.operands
         (6.0, ())
     """
-    before = MODES.here.recording
-    MODES.here.recording = False
-    MODES.count(1)
-    try:
-        yield
-    finally:
-        MODES.count(-1)
-        MODES.here.recording = before
+    with _special() as here:
+        before = here.recording
+        here.recording = False
+        try:
+            yield
+        finally:
+            here.recording = before
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[], int]]:
+    """Count the operations on values that the present thread carries out in the block.
+
+    Yields:
+        A function that tells how many there have been so far.
+
+    Example:
+        >>> from chainrule import Value
+        >>> with counting() as count:
+        ...     y = Value(2.0) * 3.0 + 1.0
+        >>> count()
+        2
+    """
+    with _special() as here:
+        before = here.operations
+        yield lambda: here.operations - before

@@ -41,7 +41,7 @@ from chainrule.modes import MODES
 from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, as_float, number
 from chainrule.ops import div, pow, relu
 
-__all__ = ["Value", "topological_order"]
+__all__ = ["Value", "partial_derivatives", "topological_order"]
 
 
 class Value(Arithmetic):
@@ -235,6 +235,16 @@ class Value(Arithmetic):
         return (a, self._db if self._b is None else self._b)
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether it was computed from nothing: a parameter, an input, a constant."""
+        return self._mark == _LEAF
+
+    @property
+    def has_own_rule(self) -> bool:
+        """Whether a function assigned to ``_backward`` replaces the rule of the table."""
+        return self._more is not None and self._more.rule is not None
+
+    @property
     def _prev(self) -> tuple[Value, ...]:
         return _values(self.operands)
 
@@ -396,6 +406,7 @@ def _node(
 
 def _review(node: Value) -> None:
     """What a new node goes through while a thread is in a special mode."""
+    MODES.here.operations += 1
     if not MODES.here.recording:
         node._a = node._b = None
         node._op = ""
@@ -460,14 +471,15 @@ def _backward_order(root: Value) -> list[Value]:
     return order
 
 
-def topological_order(root: Value) -> list[Value]:
-    """Every value that ``root`` was computed from, operands before results.
+def topological_order(*roots: Value, until: Iterable[Value] = ()) -> list[Value]:
+    """Every value that the roots were computed from, operands before results.
 
     Args:
-        root: the top of a graph.
+        *roots: the tops of a graph.
+        until: values to take in without going on to their operands.
 
     Returns:
-        Each `Value` of the graph once, leaves included, ``root`` last.
+        Each `Value` of the graph once, leaves and roots included.
 
     Example:
         >>> a = Value(2.0, label="a")
@@ -475,18 +487,20 @@ def topological_order(root: Value) -> list[Value]:
         ['a', '*', '+']
     """
     order: list[Value] = []
-    seen: set[int] = {id(root)}
-    path: list[tuple[Value, Iterator[Value]]] = [(root, iter(root._prev))]
+    ends = {id(x) for x in until}
+    seen: set[int] = set()
+    path: list[tuple[Value | None, Iterator[Value]]] = [(None, iter(roots))]
     while path:
         node, rest = path[-1]
         for operand in rest:
             if id(operand) not in seen:
                 seen.add(id(operand))
-                path.append((operand, iter(operand._prev)))
+                path.append((operand, iter(() if id(operand) in ends else operand._prev)))
                 break
         else:
-            order.append(node)
             path.pop()
+            if node is not None:
+                order.append(node)
     return order
 
 
@@ -540,7 +554,7 @@ def _values(operands: tuple[Value | float, ...]) -> tuple[Value, ...]:
     return tuple([x for x in operands if isinstance(x, Value)])
 
 
-def _partials(node: Value) -> list[Any]:
+def partial_derivatives(node: Value) -> list[Any]:
     """The local derivative of a node by each operand, `NO_EDGE` where there is none."""
     more = node._more
     if more is None:
@@ -562,7 +576,7 @@ def _flattened(order: list[Value], known: Mapping[int, Value]) -> list[Any]:
         if id(node) in known:
             flat.append(known[id(node)])
             continue
-        if node._more is not None and node._more.rule is not None:
+        if node.has_own_rule:
             raise GraphError(
                 f"a graph with a hand-made operation ({node._op or 'without a name'!r}) cannot "
                 "be copied or stored, because its rule is a function of your own. Copy the "
@@ -572,7 +586,7 @@ def _flattened(order: list[Value], known: Mapping[int, Value]) -> list[Any]:
         flat += (type(node), attributes, node._data, node.grad, node.label, node._op)
         flat.append(len(node.operands))
         flat += [place[id(x)] if isinstance(x, Value) else x for x in node.operands]
-        flat += _partials(node)
+        flat += partial_derivatives(node)
     return flat
 
 
