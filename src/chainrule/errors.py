@@ -5,10 +5,14 @@
     ChainruleError
     ├── NotANumberError (TypeError)     something that is no real number where one was needed
     ├── ShapeError (ValueError)         a wrong number of inputs, rows or columns
+    ├── ParseError (ValueError)         a text that is no formula, with the column of the mistake
     ├── OptionError (ValueError)        an unknown name, or a setting out of its range
     ├── DataError (ValueError)          a file or table that cannot be read as data
     ├── ModelFileError (ValueError)     a saved model that is damaged, foreign or too new
     ├── GraphError (RuntimeError)       a graph that cannot be differentiated, copied or stored
+    ├── TraceError (TypeError)          code that asks for a number while it is being compiled
+    ├── CompileMismatch (RuntimeError)  a function that does not do the same in every call
+    ├── GradientMismatch (AssertionError) a gradient that check_gradients found wrong
     ├── NonFiniteError (ArithmeticError)  inf or nan, found where it first arose
     └── MissingExtraError (ImportError) an optional library that is not installed
 
@@ -19,17 +23,24 @@ given, what was expected, and what to do.
 
 from __future__ import annotations
 
+import sys
+
 __all__ = [
     "ChainruleError",
+    "CompileMismatch",
     "DataError",
+    "GradientMismatch",
     "GraphError",
     "MissingExtraError",
     "ModelFileError",
     "NonFiniteError",
     "NotANumberError",
     "OptionError",
+    "ParseError",
     "ShapeError",
+    "TraceError",
     "describe",
+    "users_line",
 ]
 
 
@@ -43,6 +54,37 @@ class NotANumberError(ChainruleError, TypeError):
 
 class ShapeError(ChainruleError, ValueError):
     """A wrong number of inputs, outputs, rows or columns."""
+
+
+class ParseError(ChainruleError, ValueError):
+    """A text that is no formula.
+
+    Args:
+        problem: what is wrong, what was expected, and what to do.
+        text: the whole text.
+        column: where in it, counted from 1.
+
+    Attributes:
+        problem: as given.
+        text: as given.
+        column: as given.
+    """
+
+    def __init__(self, problem: str, text: str, column: int) -> None:
+        super().__init__(problem, text, column)
+        self.problem = problem
+        self.text = text
+        self.column = column
+
+    def __str__(self) -> str:
+        """The problem, and below it the text around the column with a caret under it."""
+        at = self.column - 1
+        start = max(0, at - 40)
+        shown = "".join([c if c.isprintable() else " " for c in self.text[start : at + 30]])
+        before = "..." if start else ""
+        after = "..." if at + 30 < len(self.text) else ""
+        caret = " " * (len(before) + at - start) + "^"
+        return f"{self.problem} (column {self.column})\n    {before}{shown}{after}\n    {caret}"
 
 
 class OptionError(ChainruleError, ValueError):
@@ -59,6 +101,18 @@ class ModelFileError(ChainruleError, ValueError):
 
 class GraphError(ChainruleError, RuntimeError):
     """A graph that cannot be differentiated, copied or stored as asked."""
+
+
+class TraceError(ChainruleError, TypeError):
+    """A function under compilation asked for a number that is not known yet."""
+
+
+class CompileMismatch(ChainruleError, RuntimeError):
+    """A function does not do the same in every call, or not what its program does."""
+
+
+class GradientMismatch(ChainruleError, AssertionError):
+    """A gradient is not the derivative of its function; the message is the report."""
 
 
 class NonFiniteError(ChainruleError, ArithmeticError):
@@ -93,3 +147,23 @@ def describe(thing: object, limit: int = 60) -> str:
     kind = type(thing).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     return f"{text} ({article} {kind})"
+
+
+def users_line() -> str:
+    """Where the user's code called into chainrule: the innermost line outside the package.
+
+    Returns:
+        A phrase such as ``"line 12 of lesson.py"``.
+
+    Example:
+        >>> users_line()
+        'line 1 of <doctest ...>'
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return f"line {frame.f_lineno} of {frame.f_code.co_filename}"
+
+
+def _is_ours(module: object) -> bool:
+    return isinstance(module, str) and (module == "chainrule" or module.startswith("chainrule."))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
-__all__ = ["MODES", "counting", "no_grad"]
+__all__ = ["MODES", "counting", "no_grad", "tracing"]
 
 
 class _Here(threading.local):
@@ -15,6 +15,7 @@ class _Here(threading.local):
 
     recording: bool = True
     operations: int = 0
+    tracing: bool = False
 
 
 @final
@@ -92,3 +93,15 @@ def counting() -> Iterator[Callable[[], int]]:
     with _special() as here:
         before = here.operations
         yield lambda: here.operations - before
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """While a function is traced by the compiler, the number in a value must not be read."""
+    with _special() as here:
+        before = here.tracing
+        here.tracing = True
+        try:
+            yield
+        finally:
+            here.tracing = before

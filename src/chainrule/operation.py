@@ -15,7 +15,7 @@ So a new interpreter is one new class and changes nothing here.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, TypeVar, final, overload
 
 from chainrule.errors import NotANumberError, describe
@@ -29,7 +29,9 @@ __all__ = [
     "Operand",
     "VariadicOp",
     "as_float",
+    "elements",
     "number",
+    "unknown",
 ]
 
 CALL: Final = 9
@@ -177,12 +179,9 @@ class Op:
         Python's operators need that answer: it lets the other operand (a NumPy
         array, say) have its turn.
         """
-        if not isinstance(x, Operand):
-            x = as_float(x)
-        if not isinstance(y, Operand):
-            y = as_float(y)
-        if x is None or y is None:
-            return NotImplemented
+        for given in (x, y):
+            if not isinstance(given, Operand) and as_float(given) is None:
+                return unknown(given, self.symbol)
         return self.apply((x, y))
 
     def value(self, operands: Sequence[float]) -> float:
@@ -230,14 +229,7 @@ class VariadicOp(Op):
                 f"of numbers or Values; {len(arguments)} were given"
             )
         *head, values = arguments
-        try:
-            tail = tuple(values)
-        except TypeError:
-            raise NotANumberError(
-                f"{self.name}() takes an iterable of numbers or Values; got {describe(values)}. "
-                f"Put them in a list: {self.name}([a, b])"
-            ) from None
-        return self.apply((*head, *tail))
+        return self.apply((*head, *elements(values, self.name)))
 
     def value(self, operands: Sequence[float]) -> float:
         return self.forward(operands)
@@ -255,23 +247,25 @@ def as_float(x: object) -> float | None:
     """A plain float for any real number (NumPy scalars too), or None for anything else."""
     if type(x) is float:
         return x
-    if isinstance(x, (float, int)):
-        try:
-            return float(x)
-        except OverflowError:
-            raise NotANumberError(
-                f"the integer {describe(x, 24)} is larger than any float (about 1.8e308); "
-                "scale the data down, or work with its logarithm"
-            ) from None
+    if isinstance(x, Operand):
+        return None
     kind = type(x)
-    if (
-        isinstance(x, (Operand, str, bytes, bytearray))
+    if not isinstance(x, (float, int)) and (
+        isinstance(x, (str, bytes, bytearray))
         or hasattr(kind, "__len__")
         or not hasattr(kind, "__float__")
         or (isinstance(x, numbers.Complex) and not isinstance(x, numbers.Real))
     ):
         return None
-    return float(x)  # type: ignore[arg-type]  # mypy cannot see the __float__ just tested
+    try:
+        return float(x)  # type: ignore[arg-type]  # mypy cannot see the __float__ just tested
+    except OverflowError:
+        raise NotANumberError(
+            f"the number {describe(x, 24)} is larger than any float (about 1.8e308); "
+            "scale the data down, or work with its logarithm"
+        ) from None
+    except (TypeError, ValueError):  # a __float__ that does not mean it: a NumPy date, say
+        return None
 
 
 def number(x: object, who: str) -> float:
@@ -295,11 +289,46 @@ def number(x: object, who: str) -> float:
     elif isinstance(x, numbers.Complex):
         advice = "complex numbers have no order and no gradient here; use .real or abs(...)"
     elif x is None:
-        advice = "did a function forget its return statement?"
+        advice = "see whether a function forgot its return statement"
     elif isinstance(x, Operand):
         advice = "it is one already: use it as it is, or its .data for the number alone"
     elif hasattr(type(x), "__len__") or hasattr(type(x), "__iter__"):
-        advice = f"take it element by element: [{who}(x) for x in ...]"
+        if getattr(x, "shape", None) == ():
+            advice = "take the number out of the array with .item()"
+        elif who.isidentifier():
+            advice = f"take it element by element: [{who}(x) for x in ...]"
+        else:
+            advice = "take it element by element"
     else:
         advice = "give an int or a float"
     raise NotANumberError(f"{who} needs a real number; got {describe(x)}. What to do: {advice}.")
+
+
+_NEVER: Final = {str, bytes, complex, type(None), list, tuple, dict, set}
+
+
+def unknown(x: object, symbol: str) -> Any:
+    """What an operator answers to an operand that is no number.
+
+    ``NotImplemented`` as a rule, so that the other side (a NumPy array, say) has its
+    turn.  Python's own types have no turn to take, and get an explanation instead.
+    """
+    if type(x) in _NEVER:
+        number(x, f"the operator {symbol}")
+    return NotImplemented
+
+
+def elements(values: object, who: str) -> Iterator[Any]:
+    """An iterator over whatever ``who`` was given, or an error that says what to do.
+
+    Raises:
+        NotANumberError: ``values`` cannot be iterated over.
+    """
+    try:
+        # Only this line is tried: what goes wrong inside a user's generator is not ours.
+        return iter(values)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise NotANumberError(
+            f"{who}() takes an iterable of numbers or Values; got {describe(values)}. "
+            f"Put them in a list: {who}([a, b])"
+        ) from None

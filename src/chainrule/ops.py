@@ -33,7 +33,7 @@ from functools import reduce
 from typing import Any, Final, TypeVar
 
 from chainrule.errors import ShapeError
-from chainrule.operation import NO_EDGE, ROWS, Op, Operand, VariadicOp
+from chainrule.operation import NO_EDGE, ROWS, Op, Operand, VariadicOp, elements
 
 INF: Final = math.inf
 NAN: Final = math.nan
@@ -700,13 +700,15 @@ def minimum(x: float, y: float) -> float:
 def sigmoid(x: float) -> float:
     """The logistic function ``1 / (1 + exp(-x))``, an S-curve from 0 to 1.
 
-    Computed so that it never overflows: from ``exp(-|x|)``.
+    Computed from ``exp(-|x|)``, which never overflows; near 1 as one minus a small
+    share, so that ``1 - y`` in the derivative is right to rounding, too.
 
     >>> sigmoid(0.0), sigmoid(-1000.0)
     (0.5, 0.0)
     """
     if x >= 0.0:
-        return 1.0 / (1.0 + math.exp(-x))
+        e = math.exp(-x)
+        return 1.0 - e / (1.0 + e)
     e = math.exp(x)
     return e / (1.0 + e)
 
@@ -754,7 +756,7 @@ def relu(x: float) -> float:
     >>> relu(2.0), relu(-2.0)
     (2.0, 0.0)
     """
-    return 0.0 if x <= 0.0 else x
+    return 0.0 if x < 0.0 else x
 
 
 @row(
@@ -912,12 +914,15 @@ def pick(operands: Sequence[float]) -> float:
     """``options[index]``, where the index may itself be a value: ``pick(index, options)``.
 
     Raises:
-        ShapeError: the index is not a whole number from 0 to ``len(options) - 1``.
+        ShapeError: there are no options, or the index is not a whole number from 0 to
+            ``len(options) - 1``.
 
     >>> pick(1, [5.0, 6.0, 7.0])
     6.0
     """
     index, count = operands[0], len(operands) - 1
+    if count == 0:
+        raise ShapeError("pick() needs at least one option; got an empty sequence")
     if not (0.0 <= index < count and index == math.floor(index)):
         raise ShapeError(
             f"pick() got index {index:g} for {count} option(s); "
@@ -930,7 +935,7 @@ def pick(operands: Sequence[float]) -> float:
 
 
 def _given(values: Iterable[Any], who: str) -> list[Any]:
-    found = list(values)
+    found = list(elements(values, who))
     if not found:
         raise ShapeError(f"{who} needs at least one value; got an empty sequence")
     return found
@@ -1002,7 +1007,7 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
         >>> dot([1.0, 2.0], [3.0, 4.0])
         11.0
     """
-    a, b = list(xs), list(ys)
+    a, b = list(elements(xs, "dot")), list(elements(ys, "dot"))
     if len(a) != len(b):
         raise ShapeError(f"dot needs two sequences of one length; got {len(a)} and {len(b)} values")
     return sum([mul(x, y) for x, y in zip(a, b, strict=True)])

@@ -96,9 +96,10 @@ def flatten(tree: Any, what: str) -> tuple[list[Any], Structure]:
         return _flatten_parts(list(tree.values()), what, list(tree), type(tree))
     if isinstance(tree, (list, tuple)):
         return _flatten_parts(list(tree), what, None, type(tree))
+    advice = ". See whether a function forgot its return statement" if tree is None else ""
     raise NotANumberError(
         f"{what} must be a number, or a list, tuple, dict or NumPy array of numbers; "
-        f"got {describe(tree)}"
+        f"got {describe(tree)}{advice}"
     )
 
 
@@ -123,7 +124,7 @@ def _flatten_parts(
         filled = [structure._fill(replacements) for structure in structures]
         if keys is not None:
             return dict(zip(keys, filled, strict=True))
-        if kind is list:
+        if issubclass(kind, list):
             return filled
         return kind(*filled) if hasattr(kind, "_fields") else tuple(filled)
 
@@ -137,8 +138,12 @@ def _flatten_array(array: Any, what: str) -> tuple[list[Any], Structure]:
             "Convert it with .astype(float)."
         )
     leaves = [x if isinstance(x, Operand) else as_float(x) for x in array.ravel().tolist()]
-    if any(x is None for x in leaves):
-        raise NotANumberError(f"{what} is an array that holds more than numbers and Values")
+    if None in leaves:
+        stranger = array.ravel().tolist()[leaves.index(None)]
+        raise NotANumberError(
+            f"{what} is an array that must hold numbers or Values only; "
+            f"it holds {describe(stranger)}"
+        )
     shape = array.shape
     return leaves, Structure(len(leaves), _array_filler(shape), f"array{shape}", shape)
 

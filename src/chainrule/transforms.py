@@ -14,7 +14,6 @@ have the same structure.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +23,10 @@ from typing import Any, Final
 
 from chainrule.dual import Dual, new_level
 from chainrule.errors import GraphError, OptionError, ShapeError, describe
-from chainrule.modes import counting
-from chainrule.operation import NO_EDGE, ROWS, Operand
+from chainrule.modes import MODES, counting
+from chainrule.operation import NO_EDGE, ROWS
 from chainrule.structure import Structure, flatten, matching
-from chainrule.value import Value, partial_derivatives, topological_order
+from chainrule.value import _NO_GRAPH, Value, partial_derivatives, topological_order
 
 __all__ = [
     "PassCount",
@@ -62,7 +61,7 @@ def gradients(output: Value, inputs: Sequence[Value]) -> list[Value]:
     Raises:
         GraphError: a value on the way had its ``data`` changed after the graph
             was built, or comes from a hand-made operation, whose rule cannot be
-            differentiated again.
+            differentiated again; or ``output`` was made under `no_grad`.
 
     Example:
         >>> x = Value(2.0)
@@ -77,7 +76,12 @@ def gradients(output: Value, inputs: Sequence[Value]) -> list[Value]:
                 f"gradients(output, inputs) takes Values; got {describe(x)}. "
                 "For a function of plain numbers use grad(f)(x)."
             )
-    found = _pull([output], [1.0], inputs, graph=True)
+    if output._more is _NO_GRAPH:
+        raise GraphError(
+            "gradients() was asked about a value made under no_grad(), which keeps no graph. "
+            "Compute it outside the no_grad() block."
+        )
+    found = pull_back([output], [1.0], inputs, graph=True)
     return [x if isinstance(x, Value) else Value(x) for x in found]
 
 
@@ -207,11 +211,11 @@ class _Run:
     def pull(self, seeds: list[Any]) -> list[Any]:
         graph = self.graph or any(_holds_value(x) for x in seeds)
         with _deeper():
-            found = iter(_pull(self.outputs, seeds, self.leaves, graph=graph, private=True))
+            found = iter(pull_back(self.outputs, seeds, self.leaves, graph=graph, private=True))
         return [shape._fill(found) for shape in self.shapes]
 
 
-def _pull(
+def pull_back(
     outputs: list[Any],
     seeds: list[Any],
     inputs: Sequence[Value],
@@ -232,8 +236,8 @@ def _pull(
         level = max(levels)
         ys = [_split(y, level) for y in outputs]
         ws = [_split(w, level) for w in seeds]
-        first = _pull([y for y, _ in ys], [w for w, _ in ws], inputs, graph=graph, private=private)
-        second = _pull(
+        first = pull_back([y for y, _ in ys], [w for w, _ in ws], inputs, graph=graph, private=private)
+        second = pull_back(
             [dy for _, dy in ys] + [y for y, _ in ys],
             [w for w, _ in ws] + [dw for _, dw in ws],
             inputs,
@@ -258,6 +262,12 @@ def _pull(
         cotangent = cotangents.get(id(node))
         if cotangent is None or id(node) not in active or node.is_leaf:
             continue
+        if node.has_own_rule:
+            raise GraphError(
+                f"the hand-made operation {node._op or 'without a name'!r} has a rule of its own, "
+                "a function that writes numbers into .grad; only backward() can use such a rule. "
+                "Build the function from operations of the table instead."
+            )
         partials = _rules(node) if graph else partial_derivatives(node)
         for operand, partial in zip(node.operands, partials, strict=True):
             if isinstance(operand, Value) and partial is not NO_EDGE and id(operand) in active:
@@ -268,23 +278,27 @@ def _pull(
 def _rules(node: Value) -> list[Any]:
     """The local derivatives of a node as values, from its row of the table."""
     operands = node.operands
-    primals = [x.data if isinstance(x, Value) else x for x in operands]
-    if node.has_own_rule:
-        raise GraphError(
-            f"the hand-made operation {node._op or 'without a name'!r} has a rule of its own, "
-            "a function that writes numbers into .grad. Such a rule cannot be differentiated "
-            "again: use operations of the table, or the first derivative only."
-        )
     op = ROWS[node._op]
-    now = op.value(primals)
-    if now != node.data and not (math.isnan(now) and math.isnan(node.data)):
-        changed = ", ".join([x.label or repr(x) for x in node._prev])
+    wanted = [isinstance(x, Value) for x in operands]
+    primals = [x.data if isinstance(x, Value) else x for x in operands]
+    # The rules see the present data, so it must still be that of the forward pass.
+    y = op.value(primals)
+    slopes = op.derivatives(y, primals, wanted)
+    held = partial_derivatives(node)
+    same = _is_same(y, node.data)
+    if not same or not all(map(_is_same, slopes, held)):
+        names = ", ".join([x.label or repr(x) for x in node._prev])
         raise GraphError(
-            f"data was changed after the graph was built: the operation {op.name} of "
-            f"{changed} gave {node.data} then and gives {now} now. Higher derivatives are "
-            "computed from the present data; build the graph again after an update."
+            f"data was changed after the graph was built: the operation {op.name} of {names} "
+            f"had the {'local derivatives' if same else 'value'} {held if same else node.data} "
+            f"then and has {slopes if same else y} now. Higher derivatives are computed from "
+            "the present data; build the graph again after an update."
         )
-    return op.derivatives(node, operands, [isinstance(x, Value) for x in operands])
+    return op.derivatives(node, operands, wanted)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    return bool(x is y or x == y or (x != x and y != y))
 
 
 def _accumulate(cotangents: dict[int, Any], node: Value, amount: Any) -> None:
@@ -335,11 +349,14 @@ _running: Final = _Running()
 
 @contextmanager
 def _deeper() -> Iterator[None]:
+    """Note that a transform is under way; it needs its graph even within `no_grad`."""
     _running.depth += 1
+    recording, MODES.here.recording = MODES.here.recording, True
     try:
         yield
     finally:
         _running.depth -= 1
+        MODES.here.recording = recording
 
 
 # --- forward mode -----------------------------------------------------------------------------
@@ -414,6 +431,8 @@ def jacobian(f: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> Cal
     """
     if mode not in ("auto", "forward", "reverse"):
         raise OptionError(f"mode must be 'auto', 'forward' or 'reverse'; got {describe(mode)}")
+    if not isinstance(argnums, int):
+        raise OptionError(f"jacobian takes one argument number; got argnums={describe(argnums)}")
 
     @wraps(f)
     def matrix(*arguments: Any, **options: Any) -> Any:
@@ -485,14 +504,17 @@ def _basis(n: int) -> Iterator[list[float]]:
 
 
 def _chosen(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    for i in chosen:
+    given = argnums if isinstance(argnums, (list, tuple)) else (argnums,)
+    for i in given:
         if not isinstance(i, int) or not -count <= i < count:
             raise OptionError(
                 f"argnums names argument {i!r}, but the function was called with {count} "
                 "positional argument(s), counted from 0"
             )
-    return tuple([i % count for i in chosen])
+    chosen = tuple([i % count for i in given])
+    if len(set(chosen)) < len(chosen):
+        raise OptionError(f"argnums names an argument twice: {describe(argnums)}")
+    return chosen
 
 
 def _replaced(arguments: tuple[Any, ...], chosen: tuple[int, ...], by: Sequence[Any]) -> list[Any]:
@@ -559,7 +581,7 @@ def count_passes(f: Callable[..., Any], *arguments: Any) -> PassCount:
     with counting() as count:
         outputs, _ = flatten(f(*structure.fill(values)), "the function's result")
         for y in outputs:
-            _pull([y], [Value(1.0)], values, graph=True)
+            pull_back([y], [Value(1.0)], values, graph=True)
         reverse = count()
     return PassCount(
         len(values), len(outputs), operations, len(values), forward, len(outputs), reverse

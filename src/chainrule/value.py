@@ -38,7 +38,7 @@ from typing import Any, ClassVar, Final, final
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import GraphError, NotANumberError, describe
 from chainrule.modes import MODES
-from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, as_float, number
+from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, as_float, number, unknown
 from chainrule.ops import div, pow, relu
 
 __all__ = ["Value", "partial_derivatives", "topological_order"]
@@ -109,6 +109,8 @@ class Value(Arithmetic):
         if operands:
             self._more = _More(operands, _values(operands), rule=_no_rule)
             self._mark = 0
+            if MODES.used:
+                _review(self)
 
     @property
     def data(self) -> float:
@@ -133,13 +135,13 @@ class Value(Arithmetic):
             return _node(self._data + other._data, "+", self, 1.0, other, 1.0)
         y = as_float(other)
         if y is None:
-            return NotImplemented
+            return unknown(other, "+")
         return _node(self._data + y, "+", self, 1.0, None, y)
 
     def __radd__(self, other: Any) -> Any:
         x = as_float(other)
         if x is None:
-            return NotImplemented
+            return unknown(other, "+")
         return _node(x + self._data, "+", None, x, self, 1.0)
 
     def __sub__(self, other: Any) -> Any:
@@ -147,13 +149,13 @@ class Value(Arithmetic):
             return _node(self._data - other._data, "-", self, 1.0, other, -1.0)
         y = as_float(other)
         if y is None:
-            return NotImplemented
+            return unknown(other, "-")
         return _node(self._data - y, "-", self, 1.0, None, y)
 
     def __rsub__(self, other: Any) -> Any:
         x = as_float(other)
         if x is None:
-            return NotImplemented
+            return unknown(other, "-")
         return _node(x - self._data, "-", None, x, self, -1.0)
 
     def __mul__(self, other: Any) -> Any:
@@ -162,13 +164,13 @@ class Value(Arithmetic):
             return _node(x * y, "*", self, y, other, x)
         n = other if type(other) is float else as_float(other)
         if n is None:
-            return NotImplemented
+            return unknown(other, "*")
         return _node(self._data * n, "*", self, n, None, n)
 
     def __rmul__(self, other: Any) -> Any:
         n = as_float(other)
         if n is None:
-            return NotImplemented
+            return unknown(other, "*")
         return _node(n * self._data, "*", None, n, self, n)
 
     def __truediv__(self, other: Any) -> Any:
@@ -178,13 +180,13 @@ class Value(Arithmetic):
             return _node(z, "/", self, div.forward(1.0, y), other, -div.forward(z, y))
         n = as_float(other)
         if n is None:
-            return NotImplemented
+            return unknown(other, "/")
         return _node(div.forward(self._data, n), "/", self, div.forward(1.0, n), None, n)
 
     def __rtruediv__(self, other: Any) -> Any:
         x = as_float(other)
         if x is None:
-            return NotImplemented
+            return unknown(other, "/")
         y = self._data
         z = div.forward(x, y)
         return _node(z, "/", None, x, self, -div.forward(z, y))
@@ -346,7 +348,8 @@ class _More:
     """The operands of a node that has more than two, or a rule of its own.
 
     ``edges`` are the operands that receive a gradient, ``partials`` the local
-    derivative by each; ``idle`` are the branches not taken, which receive none.
+    derivative by each; ``idle`` are the places, among all operands, of those that
+    receive none: branches not taken, and plain numbers.
     """
 
     __slots__ = ("edges", "idle", "operands", "partials", "rule")
@@ -356,7 +359,7 @@ class _More:
         operands: tuple[Value | float, ...],
         edges: Sequence[Value],
         partials: Sequence[float] = (),
-        idle: Sequence[Value] = (),
+        idle: Sequence[int] = (),
         rule: Callable[[], None] | None = None,
     ) -> None:
         self.operands = operands
@@ -440,7 +443,8 @@ def _backward_order(root: Value) -> list[Value]:
             node.grad = 0.0
             if node._more is not None:
                 cursors.append(iter(node._more.edges))
-                idle += node._more.idle
+                if node._more.idle:  # the operands in use are marked by the time it matters
+                    idle += node._prev
         following: Value | None = None
         if node._more is None:
             if node._a is not None and node._a._mark < this_pass:
@@ -515,18 +519,17 @@ def _operands(children: Iterable[Value | float]) -> tuple[Value | float, ...]:
             "Write Value(data, (a,), op), with the comma."
         )
     try:
-        return tuple([x if isinstance(x, Value) else number(x, "an operand") for x in children])
-    except TypeError as error:
-        if isinstance(error, NotANumberError):
-            raise
+        found = iter(children)
+    except TypeError:
         raise NotANumberError(
             f"children must be a sequence of operands; got {describe(children)}. "
             "Write Value(data, (a, b), op)."
         ) from None
+    return tuple([x if isinstance(x, Value) else number(x, "an operand") for x in found])
 
 
 def _layout(
-    op: str, operands: tuple[Value | float, ...], partials: Iterable[Any]
+    op: str, operands: tuple[Value | float, ...], partials: Sequence[Any]
 ) -> tuple[Value | None, float, Value | None, float, _More | None]:
     """Where a node keeps its operands and local derivatives: in its slots if they fit."""
     if 1 <= len(operands) <= 2 and ROWS[op].arity != VARIADIC:
@@ -539,14 +542,13 @@ def _layout(
             return a, da, b, db, None
     edges = []
     slopes = []
-    idle = []
     for x, d in zip(operands, partials, strict=True):
-        if isinstance(x, Value):
-            if d is NO_EDGE:
-                idle.append(x)
-            else:
-                edges.append(x)
-                slopes.append(d)
+        if d is not NO_EDGE and isinstance(x, Value):
+            edges.append(x)
+            slopes.append(d)
+    idle = []
+    if len(edges) < len(operands):
+        idle = [i for i, d in enumerate(partials) if d is NO_EDGE]
     return None, 0.0, None, 0.0, _More(operands, edges, slopes, idle)
 
 
@@ -561,11 +563,8 @@ def partial_derivatives(node: Value) -> list[Any]:
         slots = [NO_EDGE if node._a is None else node._da, NO_EDGE if node._b is None else node._db]
         return slots[: len(node.operands)]
     by_edge = iter(more.partials)
-    idle = {id(x) for x in more.idle}
-    return [
-        next(by_edge) if isinstance(x, Value) and id(x) not in idle else NO_EDGE
-        for x in more.operands
-    ]
+    idle = set(more.idle)
+    return [NO_EDGE if i in idle else next(by_edge) for i in range(len(more.operands))]
 
 
 def _flattened(order: list[Value], known: Mapping[int, Value]) -> list[Any]:

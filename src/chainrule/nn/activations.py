@@ -13,7 +13,7 @@ from chainrule import ops
 from chainrule.errors import OptionError, describe
 from chainrule.operation import ROWS, VARIADIC, Op
 
-__all__ = ["ACTIVATIONS", "Activation", "activation_function", "checked_activation"]
+__all__ = ["ACTIVATIONS", "Activation", "activation_of"]
 
 Activation: TypeAlias = str | Callable[[Any], Any]
 """A name from `ACTIVATIONS`, or a function of one number."""
@@ -40,7 +40,7 @@ ACTIVATIONS: Final[dict[str, Callable[[Any], Any]]] = {
 """Every activation, by its name."""
 
 
-def checked_activation(activation: Any) -> Activation:
+def activation_of(activation: Any) -> Activation:
     """What a neuron keeps as its activation: the name where there is one.
 
     Args:
@@ -55,7 +55,7 @@ def checked_activation(activation: Any) -> Activation:
         OptionError: it is none of these.
 
     Example:
-        >>> checked_activation(ops.tanh)
+        >>> activation_of(ops.tanh)
         'tanh'
     """
     if isinstance(activation, Op):
@@ -76,15 +76,3 @@ def checked_activation(activation: Any) -> Activation:
         "name: linear, sigmoid, tanh, relu, leaky_relu, elu, silu, gelu, softplus, or any "
         "other operation of one operand"
     )
-
-
-def activation_function(activation: Activation) -> Callable[[Any], Any]:
-    """The function behind a `checked_activation`.
-
-    Example:
-        >>> activation_function("relu")(-2.0)
-        0.0
-    """
-    if isinstance(activation, str):
-        return ACTIVATIONS[activation]
-    return activation

@@ -113,8 +113,8 @@ def clip_norm(parameters: Iterable[Value], limit: float) -> float:
     """
     limit = real("limit", limit, above=0.0, example="1.0")
     found = list(parameters)
-    square = sum([p.grad * p.grad for p in found])
-    scale = clip_scale(float(square), limit)
+    square = sum([p.grad * p.grad for p in found], 0.0)
+    scale = clip_scale(square, limit)
     for parameter in found:
         parameter.grad *= scale
     return math.sqrt(square)

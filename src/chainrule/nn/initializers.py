@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from chainrule.errors import OptionError, describe
@@ -24,9 +24,9 @@ __all__ = [
     "INITIALIZERS",
     "Initializer",
     "RandomSource",
-    "checked_initializer",
     "he_normal",
     "he_uniform",
+    "initializer_of",
     "lesson",
     "normal",
     "random_source",
@@ -38,10 +38,11 @@ __all__ = [
 
 
 class RandomSource(Protocol):
-    """What initializers draw from: a `random.Random`, or the module `random` itself."""
+    """What is drawn from: a `random.Random`, or the module `random` itself."""
 
     def uniform(self, a: float, b: float) -> float: ...
     def gauss(self, mu: float = ..., sigma: float = ...) -> float: ...
+    def shuffle(self, x: MutableSequence[Any]) -> None: ...
 
 
 Initializer: TypeAlias = Callable[[int, int, RandomSource], float]
@@ -52,8 +53,8 @@ def random_source(seed: Any) -> RandomSource:
 
     Args:
         seed: None for Python's global random numbers, so that ``random.seed(42)``
-            has its effect; a whole number for numbers of its own; or a
-            `random.Random`, which is passed through.
+            has its effect; a whole number for numbers of its own; or such a source
+            itself, which is passed through.
 
     Raises:
         OptionError: it is none of these.
@@ -64,7 +65,7 @@ def random_source(seed: Any) -> RandomSource:
     """
     if seed is None:
         return random
-    if isinstance(seed, random.Random):
+    if seed is random or isinstance(seed, random.Random):
         return seed
     try:
         return random.Random(operator.index(seed))
@@ -185,14 +186,14 @@ INITIALIZERS: Final[dict[str, Initializer]] = {
 """Every initializer, by its usual names."""
 
 
-def checked_initializer(init: Any) -> Initializer:
+def initializer_of(init: Any) -> Initializer:
     """The initializer of a name, or the function itself.
 
     Raises:
         OptionError: the name is unknown, or it is no function.
 
     Example:
-        >>> checked_initializer("glorot_uniform") is xavier_uniform
+        >>> initializer_of("glorot_uniform") is xavier_uniform
         True
     """
     if isinstance(init, str):

@@ -196,7 +196,7 @@ class Optimizer:
 def _trainable(parameters: Any, who: str) -> list[Value]:
     """The parameters as a list, checked."""
     try:
-        found = [parameters] if isinstance(parameters, (str, bytes)) else list(parameters)
+        found: list[Any] = [parameters] if isinstance(parameters, str) else list(parameters)
     except (TypeError, NotANumberError):
         raise OptionError(
             f"{who} needs a list of parameters, such as net.parameters(); "
@@ -360,19 +360,18 @@ class RMSprop(Optimizer):
     ) -> tuple[Any, State]:
         if self.weight_decay:
             gradient = gradient + self.weight_decay * parameter
-        square, *rest = state
-        square = self.alpha * square + (1.0 - self.alpha) * (gradient * gradient)
-        remembered = [square]
+        before = iter(state)
+        square = self.alpha * next(before) + (1.0 - self.alpha) * (gradient * gradient)
+        after: State = (square,)
         if self.centered:
-            mean = rest.pop()
-            mean = self.alpha * mean + (1.0 - self.alpha) * gradient
-            remembered.append(mean)
+            mean = self.alpha * next(before) + (1.0 - self.alpha) * gradient
             square = square - mean * mean
+            after += (mean,)
         change = div(gradient, sqrt(square) + self.eps)
         if self.momentum:
-            change = self.momentum * rest.pop() + change
-            remembered.insert(1, change)
-        return parameter - lr * change, tuple(remembered)
+            change = self.momentum * next(before) + change
+            after += (change,)
+        return parameter - lr * change, after
 
 
 class Adam(Optimizer):

@@ -30,6 +30,7 @@ __all__ = [
     "Rate",
     "Schedule",
     "StepSchedule",
+    "schedule_of",
 ]
 
 Rate: TypeAlias = Callable[[int, float], float]

@@ -1,0 +1,785 @@
+"""The NumPy back end: a program as readable source, for a whole batch at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from chainrule.compiler import runtime
+from chainrule.compiler.program import (
+    Block,
+    Contract,
+    Elementwise,
+    Group,
+    Index,
+    Program,
+    Reduce,
+    Statement,
+    Take,
+)
+from chainrule.compiler.rules import RESULT, Expression, Speller, elementwise_partials, literal
+from chainrule.operation import CALL
+
+__all__ = ["emit"]
+
+SPELLINGS: Final = {
+    "exp": "np.exp({0})",
+    "expm1": "np.expm1({0})",
+    "log": "np.log({0})",
+    "log1p": "np.log1p({0})",
+    "sqrt": "np.sqrt({0})",
+    "sin": "np.sin({0})",
+    "cos": "np.cos({0})",
+    "tan": "np.tan({0})",
+    "asin": "np.arcsin({0})",
+    "acos": "np.arccos({0})",
+    "atan": "np.arctan({0})",
+    "sinh": "np.sinh({0})",
+    "cosh": "np.cosh({0})",
+    "tanh": "np.tanh({0})",
+    "erf": "erf({0})",
+    "abs": "np.abs({0})",
+    "maximum": "np.maximum({0}, {1})",
+    "minimum": "np.minimum({0}, {1})",
+    "less": "(1.0 * ({0} < {1}))",
+    "less_equal": "(1.0 * ({0} <= {1}))",
+    "greater": "(1.0 * ({0} > {1}))",
+    "greater_equal": "(1.0 * ({0} >= {1}))",
+    "equal": "(1.0 * ({0} == {1}))",
+    "not_equal": "(1.0 * ({0} != {1}))",
+    "where": "np.where({0}, {1}, {2})",
+    "stop_gradient": "{0}",
+    "sigmoid": "sigmoid({0})",
+    "log_sigmoid": "log_sigmoid({0})",
+    "softplus": "softplus({0})",
+    "relu": "relu({0})",
+    "leaky_relu": "leaky_relu({0}, {1})",
+    "elu": "elu({0}, {1})",
+    "silu": "silu({0})",
+    "gelu": "gelu({0})",
+}
+
+
+def emit(program: Program, wanted: int | None) -> Source:
+    """Write a program in NumPy.
+
+    Args:
+        program: what to write.
+        wanted: the argument that a gradient is asked for; None for the parameters.
+
+    Returns:
+        The source and what it needs.
+    """
+    return _Writer(program, wanted).write()
+
+
+@dataclass(slots=True)
+class Source:
+    """An emitted program.
+
+    Attributes:
+        text: the source, two functions: ``forward(theta, inputs, rows)`` gives the
+            outputs, of shape (rows, outputs), and ``forward_backward(theta, inputs,
+            seed, rows)`` also the gradient of their sum weighted by ``seed``.
+        constants: the arrays of numbers that the source names.
+    """
+
+    text: str
+    constants: dict[str, Any]
+
+    def load(self) -> dict[str, Any]:
+        """The functions that the source defines."""
+        namespace: dict[str, Any] = {"np": np, **self.constants}
+        namespace.update({name: getattr(runtime, name) for name in runtime.__all__})
+        exec(compile(self.text, "<chainrule program>", "exec"), namespace)  # our own text
+        return namespace
+
+
+Spelled = tuple[str, int]
+
+
+class _Writer:
+    def __init__(self, program: Program, wanted: int | None) -> None:
+        self.program = program
+        self.wanted = program.parameters if wanted is None else program.inputs[wanted]
+        self.speller = Speller(SPELLINGS, "np.inf", "np.nan")
+        self.constants: dict[str, Any] = {}
+        self.named: dict[Any, str] = {}  # an index array or a view: its name
+        self.views: list[tuple[str, str]] = []  # names for parts of theta, and their subscripts
+        self.counts: dict[str, int] = {}
+        self.read: set[Group] = set()  # what the present function names
+        self.inlined: dict[Group, Spelled] = {}
+        self.used_views: set[str] = set()
+        self._name_groups()
+        self.expressions: dict[int, Expression] = {
+            id(s): elementwise_partials(s)
+            for s in program.statements
+            if isinstance(s, Elementwise) and s.target.differentiable
+        }
+        self.masked = self._masked()
+
+    # --- names ---------------------------------------------------------------------------------
+
+    def fresh(self, stem: str) -> str:
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        return f"{stem}{self.counts[stem]}"
+
+    def _name_groups(self) -> None:
+        """Names as in a textbook: z for sums, h for what an activation makes of them."""
+        names = ["x", "y"] if len(self.program.inputs) <= 2 else None
+        for i, group in enumerate(self.program.inputs):
+            group.name = names[i] if names else f"x{i + 1}"
+        sums: set[Group] = set()
+        for statement in self.program.statements:
+            target = statement.target
+            if isinstance(statement, Contract):
+                target.name = self.fresh("z")
+                sums.add(target)
+            elif (
+                isinstance(statement, Elementwise)
+                and statement.op.arity == 1
+                and statement.operands[0].group in sums
+            ):
+                target.name = self.fresh("h")
+            else:
+                target.name = self.fresh("v")
+        last = self.program.outputs[0].group
+        if len(self.program.outputs) == 1 and last.kind == "computed" and last.size == 1:
+            last.name = "loss"
+
+    def constant(self, stem: str, array: Any) -> str:
+        key = (stem, array.shape, array.tobytes())
+        if key not in self.named:
+            self.named[key] = self.fresh(stem)
+            self.constants[self.named[key]] = array
+        return self.named[key]
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def base(self, group: Group) -> Spelled:
+        if group in self.inlined:
+            return self.inlined[group]
+        self.read.add(group)
+        return group.name, CALL
+
+    def vector(self, take: Take, index: Index | None = None) -> Spelled:
+        """Members of a group, of shape (n,) or (rows, n), or (.., 1) where all are one."""
+        index = take.index if index is None else index
+        group = take.group
+        if group.kind == "constant":
+            number = literal(Take(group, index))
+            if number is not None:
+                return self.speller.number(number)
+            assert group.values is not None
+            return self.constant("c", group.values[index]), CALL
+        if group.kind == "parameter":
+            return self.view("b", index), CALL
+        subscript = _subscript(index, group.size)
+        text, precedence = self.base(group)
+        if subscript == "":
+            return text, precedence
+        if subscript is None:
+            subscript = self.constant("I", index)
+        if precedence < CALL:
+            text = f"({text})"
+        return f"{text}[:, {subscript}]" if group.batched else f"{text}[{subscript}]", CALL
+
+    def matrix(self, take: Take) -> str:
+        """Members of a group, of shape (n, k) or (rows, n, k)."""
+        group, index = take.group, take.index
+        n, k = index.shape
+        if group.kind == "constant":
+            assert group.values is not None
+            return self.constant("C", group.values[index])
+        if group.kind == "parameter":
+            return self.view("W", index)
+        text, _ = self.base(group)
+        start = int(index[0, 0])
+        if (index.ravel() == np.arange(start, start + n * k)).all():
+            part = "" if n * k == group.size else f"[:, {start}:{start + n * k}]"
+            if group.batched:
+                return f"{text}{part}.reshape(-1, {n}, {k})"
+            return f"{text}{part.replace(':, ', '')}.reshape({n}, {k})"
+        name = self.constant("I", index)
+        return f"{text}[:, {name}]" if group.batched else f"{text}[{name}]"
+
+    def view(self, stem: str, index: Index) -> str:
+        """A name for part of theta, as a view where it is regular."""
+        key = (index.shape, index.tobytes())
+        if key not in self.named:
+            size = self.program.parameters.size
+            subscript = _subscript(index, size) if index.ndim == 1 else _rows(index, size)
+            name = self.fresh(stem)
+            if subscript is None:
+                subscript = f"[{self.constant('I', index)}]"
+                self.named[key, "gathered"] = name
+            elif index.ndim == 1:
+                subscript = f"[{subscript or ':'}]"
+            self.named[key] = name
+            self.views.append((name, subscript))
+        self.used_views.add(self.named[key])
+        return self.named[key]
+
+    # --- the functions -----------------------------------------------------------------------------
+
+    def write(self) -> Source:
+        forward = self._forward_function()
+        both = self._both_function()
+        return Source(forward + "\n\n" + both, self.constants)
+
+    def _forward_function(self) -> str:
+        self.read, self.used_views = set(), set()
+        self.inlined = {}
+        lines = self._forward_lines(keep=set())
+        lines.append(f"return {self._outputs()}")
+        return self._function("forward", "rows", lines, backward=False)
+
+    def _both_function(self) -> str:
+        self.read, self.used_views = set(), set()
+        self.inlined = {}
+        backward = self._backward_lines()
+        keep = set(self.read)
+        self.inlined = {}
+        lines = ["# forward", *self._forward_lines(keep), "", "# backward", *backward]
+        if self.wanted is self.program.parameters:
+            gradient = "dtheta"
+            if self.program.requested < self.program.parameters.size:
+                gradient += f"[:{self.program.requested}]"
+        else:
+            gradient = f"d{self.wanted.name}"
+        lines.append(f"return {self._outputs()}, {gradient}")
+        return self._function("forward_backward", "seed, rows", lines, backward=True)
+
+    def _function(self, name: str, extra: str, lines: list[str], backward: bool) -> str:
+        inputs = "".join([f"{group.name}, " for group in self.program.inputs])
+        head = []
+        for view, subscript in self.views:
+            if view in self.used_views:
+                head.append(f"{view} = theta{subscript}")
+        if backward and self.wanted is self.program.parameters:
+            head.append("dtheta = np.zeros_like(theta)")
+            for view, subscript in self.views:
+                if f"d{view} += " in "\n".join(lines):
+                    head.append(f"d{view} = dtheta{subscript}")
+        body = "\n".join([f"    {line}".rstrip() for line in [*head, *([""] if head else []), *lines]])
+        return f"def {name}(theta, {inputs}{extra}):\n{body}\n"
+
+    def _outputs(self) -> str:
+        pieces: list[Take] = []
+        for take in self.program.outputs:
+            if pieces and pieces[-1].group is take.group and take.group.kind != "constant":
+                pieces[-1] = Take(take.group, np.concatenate([pieces[-1].index, take.index]))
+            else:
+                pieces.append(take)
+        texts = []
+        for take in pieces:
+            text, _ = self.vector(take)
+            if literal(take) is not None:
+                text = f"np.array([{text}])"
+            texts.append(text)
+        joined = texts[0] if len(texts) == 1 else f"beside({', '.join(texts)})"
+        width = len(self.program.outputs)
+        if len(pieces) == 1 and pieces[0].group.batched and not _repeats(pieces[0].index):
+            return joined
+        return f"np.broadcast_to({joined}, (rows, {width}))"
+
+    # --- forward -------------------------------------------------------------------------------------
+
+    def _forward_lines(self, keep: set[Group]) -> list[str]:
+        consumers: dict[Group, list[Any]] = {}
+        for statement in self.program.statements:
+            for take in _takes(statement):
+                consumers.setdefault(take.group, []).append((statement, take))
+        returned = {take.group for take in self.program.outputs}
+        lines = []
+        for statement in self.program.statements:
+            target = statement.target
+            text, precedence = self.speller_of(statement)
+            uses = consumers.get(target, [])
+            if not uses and target not in returned and target not in keep:
+                continue
+            if (
+                isinstance(statement, Contract)
+                and len(uses) == 1
+                and isinstance(uses[0][0], Elementwise)
+                and uses[0][0].op.arity == 1
+                and _subscript(uses[0][1].index, target.size) == ""
+                and target not in keep
+                and target not in returned
+            ):
+                self.inlined[target] = (text, precedence)
+                continue
+            nodes = statement.nodes
+            if isinstance(statement, Elementwise) and statement.operands[0].group in self.inlined:
+                nodes += next(
+                    s.nodes
+                    for s in self.program.statements
+                    if s.target is statement.operands[0].group
+                )
+            lines.append(f"{target.name} = {text}  # {nodes} scalar node{'s' * (nodes > 1)}")
+        return lines
+
+    def speller_of(self, statement: Statement) -> Spelled:
+        if isinstance(statement, Elementwise):
+            operands = [self.vector(take) for take in statement.operands]
+            return _with_conditions(self.speller.apply(statement.op, operands))
+        if isinstance(statement, Reduce):
+            return self._reduce(statement), CALL
+        terms = [self._block(block) for block in statement.blocks]
+        if len(terms) == 1:
+            return terms[0]
+        texts = [text if precedence >= 1 else f"({text})" for text, precedence in terms]
+        return " + ".join(texts), 1
+
+    def _block(self, block: Block) -> Spelled:
+        n, k = block.left.index.shape
+        if block.right is None:
+            if k == 1:
+                return self.vector(block.left, block.left.index[:, 0])
+            if n == 1:
+                return f"{self._row(block.left)}.sum(-1, keepdims=True)", CALL
+            return f"{self.matrix(block.left)}.sum(-1)", CALL
+        if block.form == "matrix":
+            right = self.matrix(block.right)
+            right += ".swapaxes(-1, -2)" if block.right.group.batched else ".T"
+            if block.p == 1:
+                left = self._row(block.left)
+                if block.right.group.batched:
+                    return f"({left}[..., None, :] @ {right})[..., 0, :]", CALL
+                return f"{left} @ {right}", 2
+            shape = "-1, " if block.left.group.batched or block.right.group.batched else ""
+            return f"({self.matrix(block.left)} @ {right}).reshape({shape}{block.p * block.q})", CALL
+        if k == 1:
+            left, right = self._column(block.left), self._column(block.right)
+            return f"{left} * {right}", 2
+        if n == 1:
+            return (
+                f"({self._row(block.left)} * {self._row(block.right)}).sum(-1, keepdims=True)",
+                CALL,
+            )
+        return f"({self.matrix(block.left)} * {self.matrix(block.right)}).sum(-1)", CALL
+
+    def _row(self, take: Take) -> str:
+        return _safe(self.vector(take, take.index[0]))
+
+    def _column(self, take: Take) -> str:
+        return _safe(self.vector(take, take.index[:, 0]))
+
+    def _side_by_side(self, rows: list[Take]) -> str:
+        """The operands of a reduction: (.., k) for a single row, else (.., n, k)."""
+        single = len(rows[0].index) == 1
+        pieces = []
+        for take in rows:
+            if single:
+                text, _ = self.vector(take) if take.index.ndim == 1 else self.vector(take, take.index[0])
+                if literal(Take(take.group, take.index[0])) is not None:
+                    text = f"np.full({take.index.shape[1]}, {text})"
+                elif _repeats(take.index[0]):
+                    text = f"np.repeat({text}, {take.index.shape[1]}, axis=-1)"
+                pieces.append(text)
+            else:
+                pieces.append(self.matrix(take))
+        return pieces[0] if len(pieces) == 1 else f"beside({', '.join(pieces)})"
+
+    def _reduce(self, statement: Reduce) -> str:
+        rows = self._side_by_side(statement.rows)
+        single = statement.target.size == 1
+        leading = [self._lead(take) for take in statement.leading]
+        if not single:
+            leading = [f"{text}[..., None]" for text in leading]
+        call = f"{statement.op.name}({', '.join([*leading, rows])})"
+        return call if single else f"{call}[..., 0]"
+
+    def _lead(self, take: Take) -> str:
+        number = literal(take)
+        if number is not None:
+            return f"np.full({len(take.index)}, {self.speller.number(number)[0]})"
+        text = _safe(self.vector(take))
+        return f"np.repeat({text}, {len(take.index)}, axis=-1)" if _repeats(take.index) else text
+
+    # --- backward -------------------------------------------------------------------------------------
+
+    def _masked(self) -> set[Group]:
+        """Groups with members that, for some examples, no gradient reaches.
+
+        They serve only branches that were not taken, or only comparisons.  Their adjoint
+        must be no gradient rather than the number 0, which infinite factors turn into nan.
+        """
+        reached: dict[Group, Any] = {}
+
+        def reach(take: Take | None, index: Index, by: Any) -> None:
+            if take is not None and take.group.differentiable:
+                group = take.group
+                always = reached.setdefault(group, np.zeros(group.size, dtype=bool))
+                np.logical_or.at(always, index, by)
+
+        for take in self.program.outputs:
+            reach(take, take.index, True)
+        for statement in reversed(self.program.statements):
+            target = statement.target
+            if not target.differentiable or target not in reached:
+                continue
+            always = reached[target]
+            if isinstance(statement, Elementwise):
+                for take, partial in zip(
+                    statement.operands, self.expressions[id(statement)].partials, strict=True
+                ):
+                    if partial is not None:
+                        reach(take, take.index, always & (not partial.gate))
+            elif isinstance(statement, Reduce):
+                for take in statement.rows:
+                    reach(take, take.index, always[:, None] & (statement.op.name != "pick"))
+            else:
+                for block in statement.blocks:
+                    left, right = block.flat()
+                    reach(block.left, left, always[:, None])
+                    if right is not None:
+                        reach(block.right, right, always[:, None])
+        reached.pop(self.program.parameters, None)
+        return {group for group, always in reached.items() if not always.all()}
+
+    def _backward_lines(self) -> list[str]:
+        self.lines: list[str] = []
+        self.given: dict[Group, list[tuple[Index, str]]] = {}
+        self.given_masks: dict[Group, list[tuple[Index, str]]] = {}
+        batch = Group("computed", 1, batched=True)
+        for i, take in enumerate(self.program.outputs):
+            seed = "seed" if len(self.program.outputs) == 1 else f"seed[:, {i}:{i + 1}]"
+            self._give(take.group, take.index, seed, batch)
+            if take.group in self.masked:
+                self._give_mask(take.group, take.index, "True")
+        for statement in reversed(self.program.statements):
+            target = statement.target
+            if target.differentiable and target in self.given:
+                adjoint = self._settle(target)
+                if isinstance(statement, Elementwise):
+                    self._back_elementwise(statement, adjoint)
+                elif isinstance(statement, Reduce):
+                    self._back_reduce(statement, adjoint)
+                elif target in self.masked:
+                    self._back_masked_contract(statement, adjoint)
+                else:
+                    for block in statement.blocks:
+                        self._back_block(block, target, adjoint)
+        if self.wanted is not self.program.parameters:
+            if self.wanted not in self.given:
+                self.lines.append(f"d{self.wanted.name} = np.zeros((rows, {self.wanted.size}))")
+            else:
+                self._settle(self.wanted)
+        return self.lines
+
+    def _settle(self, group: Group) -> str:
+        """All contributions to the adjoint of a group are known: add them up."""
+        name = f"d{group.name}"
+        self._sum_up(name, group, self.given[group], "+")
+        if group in self.masked:
+            self._sum_up(f"m{group.name}", group, self.given_masks[group], "|")
+        return name
+
+    def _sum_up(
+        self, name: str, group: Group, given: list[tuple[Index, str]], plus: str
+    ) -> None:
+        whole = [text for index, text in given if _subscript(index, group.size) == ""]
+        parts = [(i, text) for i, text in given if _subscript(i, group.size) != ""]
+        shape = f"(rows, {group.size})" if group.batched else f"{group.size}"
+        kind = "bool" if plus == "|" else "theta.dtype"
+        if "True" in whole:
+            self.lines.append(f"{name} = np.ones({shape}, bool)")
+            return
+        if whole and not parts:
+            self.lines.append(f"{name} = {f' {plus} '.join(whole)}")
+            return
+        self.lines.append(f"{name} = np.zeros({shape}, {kind})")
+        for text in whole:
+            self.lines.append(f"{name} {plus}= {text}")
+        for index, text in parts:
+            subscript = _subscript(index, group.size)
+            if subscript is None:
+                subscript = self.constant("I", index)
+                if len(set(index.tolist())) < len(index):
+                    helper = "scatter_add" if plus == "+" else "scatter_or"
+                    self.lines.append(f"{helper}({name}, {subscript}, {text})")
+                    continue
+            place = f":, {subscript}" if group.batched else subscript
+            self.lines.append(f"{name}[{place}] {plus}= {text}")
+
+    def _give(self, group: Group, index: Index, text: str, source: Group) -> None:
+        """Add to the adjoint of members of a group; ``index`` may have any shape."""
+        if not group.differentiable:
+            return
+        flat = index.ravel()
+        if source.batched and not group.batched:
+            text = f"{_safe((text, 1 if ' ' in text else CALL))}.sum(0)"
+        if index.ndim == 1 and len(flat) > 1 and _repeats(flat):
+            text = f"{_safe((text, 1 if ' ' in text else CALL))}.sum(-1, keepdims=True)"
+            flat = index = flat[:1]
+        if group is self.program.parameters:
+            view = self.view("W" if index.ndim == 2 else "b", index)
+            key = (index.shape, index.tobytes())
+            if (key, "gathered") in self.named:
+                self.lines.append(f"scatter_add(dtheta, {self.constant('I', index)}, {text})")
+            else:
+                self.lines.append(f"d{view} += {text}")
+            return
+        self.given.setdefault(group, []).append((flat, text))
+
+    def _give_mask(self, group: Group, index: Index, text: str) -> None:
+        if not group.differentiable or group is self.program.parameters:
+            return
+        if len(index) > 1 and _repeats(index):
+            text = f"{_safe((text, 1))}.any(-1, keepdims=True)" if text != "True" else text
+            index = index[:1]
+        self.given_masks.setdefault(group, []).append((index, text))
+
+    def _back_elementwise(self, statement: Elementwise, adjoint: str) -> None:
+        target = statement.target
+        expression = self.expressions[id(statement)]
+        wanted = [
+            (take, partial)
+            for take, partial in zip(statement.operands, expression.partials, strict=True)
+            if partial is not None and take.group.differentiable
+        ]
+        roots = [partial.node for _, partial in wanted if partial.number is None]
+
+        def leaf(place: int) -> Spelled:
+            if place == RESULT:
+                return self.base(target)
+            return self.vector(statement.operands[place])
+
+        lines, texts = self.speller.expression(expression.trace, roots, leaf, self.fresh)
+        self.lines += [_with_conditions((line, 0))[0] for line in lines]
+        mask = f"m{target.name}"
+        for take, partial in wanted:
+            if partial.gate:
+                condition = _condition(texts[partial.node][0])
+                amount = f"np.where({condition}, {adjoint}, 0.0)"
+                own = condition if target not in self.masked else f"{mask} & {condition}"
+                if take.group in self.masked:
+                    self._give_mask(take.group, take.index, self._bool(own, statement))
+            else:
+                if partial.number is not None:
+                    number = self.speller.number(partial.number)[0]
+                    special = {"1.0": adjoint, "-1.0": f"-{adjoint}"}
+                    amount = special.get(number, f"{adjoint} * {number}")
+                else:
+                    text, precedence = _with_conditions(texts[partial.node])
+                    amount = f"{adjoint} * {text if precedence >= 2 else f'({text})'}"
+                if target in self.masked:
+                    amount = f"np.where({mask}, {amount}, 0.0)"
+                if take.group in self.masked:
+                    self._give_mask(
+                        take.group, take.index, mask if target in self.masked else "True"
+                    )
+            self._give(take.group, take.index, amount, target)
+
+    def _bool(self, text: str, statement: Statement) -> str:
+        """A condition in the full shape of the statement's result."""
+        target = statement.target
+        shape = f"(rows, {target.size})" if target.batched else f"({target.size},)"
+        return f"truth({text}, {shape})"
+
+    def _back_reduce(self, statement: Reduce, adjoint: str) -> None:
+        target = statement.target
+        rows = self._side_by_side(statement.rows)
+        count = sum([take.index.shape[1] for take in statement.rows])
+        tail = "" if target.size == 1 else "[..., None]"
+        mask = ""
+        if statement.op.name == "pick":
+            mask = self.fresh("m")
+            self.lines.append(f"{mask} = picked({self._lead(statement.leading[0])}{tail}, {count})")
+            amount = f"np.where({mask}, {adjoint}{tail}, 0.0)"
+            if target in self.masked:
+                self.lines.append(f"{mask} = {mask} & m{target.name}{tail}")
+        else:
+            amount = f"{adjoint}{tail} * softmax({rows}, {self.base(target)[0]}{tail})"
+            if target in self.masked:
+                mask = f"m{target.name}{tail}"
+                amount = f"np.where({mask}, {amount}, 0.0)"
+        whole = amount
+        if len(statement.rows) > 1:
+            whole = self.fresh("t")
+            self.lines.append(f"{whole} = {amount}")
+        start = 0
+        for take in statement.rows:
+            end = start + take.index.shape[1]
+            part = whole if len(statement.rows) == 1 else f"{whole}[..., {start}:{end}]"
+            if target.size > 1:
+                part = f"({part}).reshape({'-1, ' * target.batched}{take.index.size})"
+            self._give(take.group, take.index.ravel(), part, target)
+            if take.group in self.masked:
+                own = "True"
+                if mask:
+                    shape = f"(rows, {target.size}, {count})" if target.size > 1 else (
+                        f"(rows, {count})"
+                    )
+                    if not target.batched:
+                        shape = shape.replace("rows, ", "")
+                    own = f"truth({mask}, {shape})[..., {start}:{end}]"
+                    if target.size > 1:
+                        own = f"{own}.reshape({'-1, ' * target.batched}{take.index.size})"
+                self._give_mask(take.group, take.index.ravel(), own)
+            start = end
+
+    def _back_block(self, block: Block, target: Group, adjoint: str) -> None:
+        n, k = block.left.index.shape
+        for take in (block.left, block.right):
+            if take is not None and take.group in self.masked:
+                flat = block.flat()[take is block.right]
+                assert flat is not None
+                self._give_mask(take.group, flat.ravel(), "True")
+        if block.right is None:
+            amount = adjoint if k == 1 else f"np.repeat({adjoint}, {k}, axis=-1)"
+            self._give(block.left.group, block.left.index.ravel(), amount, target)
+        elif block.form == "matrix":
+            self._back_matrix(block, block.right, target, adjoint)
+        else:
+            for mine, other in ((block.left, block.right), (block.right, block.left)):
+                if not mine.group.differentiable:
+                    continue
+                if k == 1:
+                    amount = f"{adjoint} * {self._column(other)}"
+                elif n == 1:
+                    amount = f"{adjoint} * {self._row(other)}"
+                else:
+                    amount = f"({adjoint}[..., None] * {self.matrix(other)})"
+                    amount += f".reshape({'-1, ' * target.batched}{n * k})"
+                self._give(mine.group, mine.index.ravel(), amount, target)
+
+    def _back_matrix(self, block: Block, right: Take, target: Group, adjoint: str) -> None:
+        left = block.left
+        p, q, k = block.p, block.q, left.index.shape[1]
+        plain = not right.group.batched and left.group.batched == target.batched
+        if p == 1 and plain:
+            if right.group.differentiable:
+                x = self._row(left)
+                amount = f"{adjoint}.T @ {x}" if left.group.batched else f"np.outer({adjoint}, {x})"
+                shape = Group("computed", 1, batched=False)  # the product sums over the batch
+                if right.group is self.program.parameters:
+                    self._give(right.group, right.index, amount, shape)
+                else:
+                    self._give(right.group, right.index.ravel(), f"({amount}).ravel()", shape)
+            if left.group.differentiable:
+                amount = f"{adjoint} @ {self.matrix(right)}"
+                self._give(left.group, left.index[0], amount, target)
+            return
+        rows = "b" if target.batched else ""
+        for mine, other, pair in ((left, right, "pq"), (right, left, "qp")):
+            if not mine.group.differentiable:
+                continue
+            summed = "b" if mine.group.batched else ""
+            there = "b" if other.group.batched else ""
+            d = adjoint if target.size == p * q and p == 1 and q == 1 else adjoint
+            d = f"{d}.reshape({'-1, ' * target.batched}{p}, {q})"
+            letters = f"{rows}pq,{there}{pair[1]}k->{summed}{pair[0]}k"
+            amount = f"np.einsum('{letters}', {d}, {self.matrix(other)})"
+            flat = Group("computed", 1, batched=mine.group.batched)
+            if mine.group is self.program.parameters:
+                self._give(mine.group, mine.index, amount, flat)
+            else:
+                amount += f".reshape({'-1, ' * mine.group.batched}{mine.index.size})"
+                self._give(mine.group, mine.index.ravel(), amount, flat)
+
+    def _back_masked_contract(self, statement: Contract, adjoint: str) -> None:
+        """As `_back_block`, term by term: a masked adjoint must not meet an infinite factor."""
+        target = statement.target
+        mask = f"m{target.name}"
+        lead = "-1, " * target.batched
+        for block in statement.blocks:
+            left, right = block.flat()
+            pairs = [(block.left.group, left, block.right, right)]
+            if block.right is not None and right is not None:
+                pairs.append((block.right.group, right, block.left, left))
+            size = left.size
+            for group, index, other, places in pairs:
+                if not group.differentiable:
+                    continue
+                amount = f"{adjoint}[..., None]"
+                if other is not None and places is not None:
+                    amount += f" * {self.matrix(Take(other.group, places))}"
+                amount = f"np.where({mask}[..., None], {amount}, 0.0)"
+                if other is None:
+                    amount = f"np.repeat({amount}, {index.shape[1]}, axis=-1)"
+                self._give(group, index.ravel(), f"{amount}.reshape({lead}{size})", target)
+                if group in self.masked:
+                    text = f"np.repeat({mask}, {index.shape[1]}, axis=-1)"
+                    self._give_mask(group, index.ravel(), text)
+
+
+def _takes(statement: Statement) -> list[Take]:
+    if isinstance(statement, Elementwise):
+        return statement.operands
+    if isinstance(statement, Reduce):
+        return [*statement.leading, *statement.rows]
+    return [
+        take for block in statement.blocks for take in (block.left, block.right) if take is not None
+    ]
+
+
+def _repeats(index: Index) -> bool:
+    return len(index) > 1 and bool((index == index[0]).all())
+
+
+def _subscript(index: Index, size: int) -> str | None:
+    """A regular index as text: "" for all members, "2:8:3" for a slice; None if irregular."""
+    start = int(index[0])
+    n = len(index)
+    if n == 1:
+        return "" if size == 1 else f"{start}:{start + 1}"
+    step = int(index[1]) - start
+    if _repeats(index):
+        return f"{start}:{start + 1}" if size > 1 else ""
+    if step < 1 or not (index == start + step * np.arange(n)).all():
+        return None
+    if step == 1:
+        return "" if n == size else f"{start}:{start + n}"
+    return f"{start}:{start + step * (n - 1) + 1}:{step}"
+
+
+def _rows(index: Index, size: int) -> str | None:
+    """A regular matrix within a flat vector, as a view of it; None if irregular."""
+    n, k = index.shape
+    start = int(index[0, 0])
+    down = int(index[1, 0]) - start if n > 1 else k
+    across = int(index[0, 1]) - start if k > 1 else 1
+    expected = start + down * np.arange(n)[:, None] + across * np.arange(k)
+    if down < 1 or across < 1 or not (index == expected).all():
+        return None
+    if across == 1 and down >= k:
+        if down == k:
+            return f"[{start}:{start + n * k}].reshape({n}, {k})"
+        return _part(start, n, down, k, size, "")
+    if down == 1 and across >= n:
+        return _part(start, k, across, n, size, ".T")
+    return None
+
+
+def _part(start: int, rows: int, stride: int, width: int, size: int, turn: str) -> str | None:
+    """The first columns of a matrix that lies, row after row, in a flat vector."""
+    first = min(start, size - rows * stride)
+    skip = start - first
+    if first < 0 or skip + width > stride:
+        return None
+    columns = f"{skip or ''}:{skip + width}"
+    if skip == 0 and width == stride:
+        columns = ":"
+    return f"[{first}:{first + rows * stride}].reshape({rows}, {stride})[:, {columns}]{turn}"
+
+
+def _safe(spelled: Spelled) -> str:
+    text, precedence = spelled
+    return text if precedence >= CALL else f"({text})"
+
+
+def _with_conditions(spelled: Spelled) -> Spelled:
+    """``np.where((1.0 * (a < b)), ..)`` reads better as ``np.where(a < b, ..)``."""
+    text, precedence = spelled
+    return re.sub(r"np\.where\(\(1\.0 \* \(([^()]*)\)\)", r"np.where(\1", text), precedence
+
+
+def _condition(text: str) -> str:
+    """A condition as a truth value."""
+    found = re.fullmatch(r"\(1\.0 \* (\([^()]*\))\)", text)
+    return found[1] if found else f"({text} != 0.0)"

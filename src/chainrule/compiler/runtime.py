@@ -1,0 +1,152 @@
+"""What emitted NumPy programs call beyond NumPy: the table's operations on arrays.
+
+Each is held to its row of the table by a test.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chainrule.errors import ShapeError
+
+__all__ = [
+    "beside",
+    "elu",
+    "erf",
+    "gelu",
+    "leaky_relu",
+    "log_sigmoid",
+    "logsumexp",
+    "pick",
+    "picked",
+    "relu",
+    "scatter_add",
+    "scatter_or",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "truth",
+]
+
+Array = npt.NDArray[np.float64]
+
+
+def sigmoid(x: Array) -> Array:
+    """The logistic function, from exp(-|x|), so that nothing overflows."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
+
+
+def log_sigmoid(x: Array) -> Array:
+    """The logarithm of the logistic function."""
+    return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))
+
+
+def softplus(x: Array) -> Array:
+    """``log(1 + exp(x))``."""
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def relu(x: Array) -> Array:
+    """``max(x, 0)``."""
+    return np.where(x <= 0.0, 0.0, x)
+
+
+def leaky_relu(x: Array, slope: Array) -> Array:
+    """``x`` where it is positive, else ``slope * x``."""
+    return np.where(x > 0.0, x, slope * x)
+
+
+def elu(x: Array, alpha: Array) -> Array:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    return np.where(x > 0.0, x, alpha * np.expm1(np.minimum(x, 0.0)))
+
+
+def silu(x: Array) -> Array:
+    """``x * sigmoid(x)``; at minus infinity its limit, -0."""
+    return np.where(x == -math.inf, -0.0, x * sigmoid(x))
+
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    """The error function, which NumPy has not."""
+    return np.asarray(_erf(x), dtype=np.result_type(x, np.float32))
+
+
+def gelu(x: Array) -> Array:
+    """``x`` times the normal distribution function."""
+    half = 0.5 * np.asarray(_erfc(-x * math.sqrt(0.5)), dtype=np.result_type(x, np.float32))
+    return np.where(x == -math.inf, -0.0, x * half)
+
+
+def logsumexp(x: Array) -> Array:
+    """Along the last axis, which is kept with length 1; the largest goes out first."""
+    top = x.max(axis=-1, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    e = np.exp(x - safe)
+    ones = e == 1.0  # the largest, and its equals: one of them is the 1 of log1p
+    rest = np.where(ones, 0.0, e).sum(axis=-1, keepdims=True)
+    rest += ones.sum(axis=-1, keepdims=True) - 1.0
+    return np.where(np.isfinite(top), top + np.log1p(np.maximum(rest, 0.0)), top)
+
+
+def softmax(x: Array, y: Array) -> Array:
+    """The derivatives of ``y = logsumexp(x)`` by each operand."""
+    weights = np.exp(x - y)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def beside(*pieces: Array) -> Array:
+    """Pieces joined along the last axis, those without a batch axis repeated for each row."""
+    shape = np.broadcast_shapes(*[piece.shape[:-1] for piece in pieces])
+    return np.concatenate(
+        [np.broadcast_to(piece, (*shape, piece.shape[-1])) for piece in pieces], axis=-1
+    )
+
+
+def _places(index: Array, count: int) -> npt.NDArray[np.intp]:
+    wrong = ~((index >= 0) & (index < count) & (index == np.floor(index)))
+    if wrong.any():
+        raise ShapeError(
+            f"pick() got index {index[wrong].flat[0]:g} for {count} option(s); "
+            f"expected a whole number from 0 to {count - 1}"
+        )
+    return index.astype(np.intp)
+
+
+def pick(index: Array, options: Array) -> Array:
+    """``options[..., index]`` for each row, with a last axis of length 1."""
+    places = _places(index, options.shape[-1])
+    shape = np.broadcast_shapes(places.shape[:-1], options.shape[:-1])
+    options = np.broadcast_to(options, (*shape, options.shape[-1]))
+    return np.take_along_axis(options, np.broadcast_to(places, (*shape, 1)), axis=-1)
+
+
+def picked(index: Array, count: int) -> npt.NDArray[np.bool_]:
+    """For each row a mask of ``count`` options that is true at the one picked."""
+    return np.arange(count) == index
+
+
+def scatter_add(target: Array, index: npt.NDArray[np.intp], amount: Any) -> None:
+    """``target[..., index] += amount``, where a repeated index adds up."""
+    where = (..., index)
+    np.add.at(target, where, np.broadcast_to(amount, target[where].shape))
+
+
+def scatter_or(target: npt.NDArray[np.bool_], index: npt.NDArray[np.intp], truth: Any) -> None:
+    """``target[..., index] |= truth``, where a repeated index is true if any of its uses is."""
+    where = (..., index)
+    np.logical_or.at(target, where, np.broadcast_to(truth, target[where].shape))
+
+
+def truth(condition: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """A condition in the shape of the result that it governs."""
+    return np.broadcast_to(np.asarray(condition) != 0, shape)

@@ -1,0 +1,420 @@
+"""Stage 1: run the user's function once on tracers, and write down what it does.
+
+A `Tracer` stands for a number that is not known yet.  Operations on tracers are
+not carried out but recorded in a `Trace`: a list of nodes, operands before results,
+in which the same operation on the same operands occurs once (hash-consing).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NoReturn
+
+from chainrule import ops
+from chainrule.arithmetic import Arithmetic
+from chainrule.errors import CompileMismatch, TraceError, describe, users_line
+from chainrule.modes import tracing
+from chainrule.operation import ROWS, Op, Operand, as_float
+from chainrule.structure import Structure, flatten
+from chainrule.value import Value, topological_order
+
+__all__ = ["Leaf", "Trace", "Tracer", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A node without operands.
+
+    Attributes:
+        kind: ``"parameter"`` (the same for all examples), ``"input"`` or ``"constant"``.
+        argument: for an input, which argument of the function it belongs to.
+        place: which parameter, or which number of the argument.
+        bits: for a constant, its 8 bytes, so that -0.0 and nan are themselves.
+    """
+
+    kind: str
+    argument: int = 0
+    place: int = 0
+    bits: bytes = b""
+
+    @property
+    def constant(self) -> float:
+        """The number of a constant."""
+        number: float = struct.unpack("d", self.bits)[0]
+        return number
+
+
+_ONE: Final = Leaf("constant", bits=struct.pack("d", 1.0))
+
+
+class Trace:
+    """What a function does, as a list of operations.
+
+    Attributes:
+        ops: the operation of each node, or None for a leaf.
+        operands: the numbers of each node's operands, all smaller than its own.
+        leaves: the leaf that a node is, by its number.
+        parameters: the values that the parameters were traced from: those asked for
+            first, then any other leaf that the function uses.
+        outputs: the numbers of the results.
+        structure: how the function returns them.
+        lines: the user's line that made each node, if asked for.
+    """
+
+    def __init__(self, parameters: Sequence[Value], lines: bool = False) -> None:
+        self.ops: list[Op | None] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.leaves: dict[int, Leaf] = {}
+        self.parameters: list[Value] = list(parameters)
+        self.outputs: list[int] = []
+        self.structure: Structure | None = None
+        self.lines: list[str] | None = [] if lines else None
+        self._known: dict[Any, int] = {}
+        self._values: dict[int, int] = {}  # a Value's id: its node
+        self._kept: list[Value] = []  # keeps those ids from being used again
+        self._requested = len(self.parameters)
+        for i, value in enumerate(self.parameters):
+            self._values[id(value)] = self.leaf(Leaf("parameter", place=i))
+
+    def leaf(self, leaf: Leaf) -> int:
+        """The node of a leaf, made at its first use."""
+        found = self._known.get(leaf)
+        if found is None:
+            found = self._new(None, ())
+            self._known[leaf] = found
+            self.leaves[found] = leaf
+        return found
+
+    def constant(self, x: float) -> int:
+        """The node of a constant."""
+        return self.leaf(Leaf("constant", bits=struct.pack("d", x)))
+
+    def node(self, op: Op, operands: tuple[int, ...]) -> int:
+        """The node of an operation, made at its first use; constants fold."""
+        key = (op.symbol, operands)
+        found = self._known.get(key)
+        if found is None:
+            leaves = self.leaves
+            if all([i in leaves and leaves[i].kind == "constant" for i in operands]):
+                found = self.constant(op.value([leaves[i].constant for i in operands]))
+            else:
+                found = self._identity(op, operands)
+                if found is None:
+                    found = self._new(op, operands)
+            self._known[key] = found
+        return found
+
+    def _identity(self, op: Op, operands: tuple[int, ...]) -> int | None:
+        """The operand that the result is equal to for every number, if there is one."""
+        leaves = self.leaves
+        if op is ops.mul:
+            for x, y in (operands, operands[::-1]):
+                if x in leaves and leaves[x] == _ONE:
+                    return y
+        elif op is ops.pow:
+            if operands[1] in leaves and leaves[operands[1]] == _ONE:
+                return operands[0]
+        elif op is ops.where:
+            condition = leaves.get(operands[0])
+            if condition is not None and condition.kind == "constant":
+                return operands[1] if condition.constant != 0.0 else operands[2]
+        return None
+
+    def _new(self, op: Op | None, operands: tuple[int, ...]) -> int:
+        self.ops.append(op)
+        self.operands.append(operands)
+        if self.lines is not None:
+            self.lines.append(users_line())
+        return len(self.ops) - 1
+
+    def index(self, x: Any) -> int | None:
+        """The node of an operand, or None for something unknown."""
+        if type(x) is Tracer:
+            if x.trace is not self:
+                raise TraceError(
+                    "a tracer of an earlier trace was used: the function stores its inputs or "
+                    f"results somewhere and reads them in a later call (line: {users_line()}). "
+                    "Return what you need instead."
+                )
+            return x.index
+        if isinstance(x, Value):
+            found = self._values.get(id(x))
+            return self._value(x) if found is None else found
+        number = as_float(x)
+        return None if number is None else self.constant(number)
+
+    def _value(self, root: Value) -> int:
+        """The node of a value that is not a parameter asked for, traced to its leaves."""
+        for value in topological_order(root):
+            if id(value) in self._values:
+                continue
+            if value.is_leaf:
+                found = self.leaf(Leaf("parameter", place=len(self.parameters)))
+                self.parameters.append(value)
+            else:
+                if value.has_own_rule:
+                    raise TraceError(
+                        f"the hand-made operation {value._op or 'without a name'!r} cannot be "
+                        "compiled, because its rule is a function of your own. Write it with "
+                        "the operations of the table."
+                    )
+                operands = tuple([self._known_index(x) for x in value.operands])
+                found = self.node(ROWS[value._op], operands)
+            self._values[id(value)] = found
+            self._kept.append(value)
+        return self._values[id(root)]
+
+    def _known_index(self, x: Value | float) -> int:
+        return self._values[id(x)] if isinstance(x, Value) else self.constant(x)
+
+
+class Tracer(Arithmetic):
+    """A number that is not known yet, in a function that is being compiled."""
+
+    __slots__ = ("index", "trace")
+
+    rank: ClassVar[int] = 2
+
+    def __init__(self, trace: Trace, index: int) -> None:
+        self.trace = trace
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<tracer of node {self.index}>"
+
+    def __op__(self, op: Op, operands: tuple[Any, ...]) -> Tracer:
+        trace = self.trace
+        indices = []
+        for x in operands:
+            index = trace.index(x)
+            if index is None:
+                raise TraceError(f"{op.name} was given {describe(x)} while the function is traced")
+            indices.append(index)
+        return Tracer(trace, trace.node(op, tuple(indices)))
+
+    # Most nodes come from these; going by infix() would take three times as long.
+
+    def __add__(self, other: Any) -> Any:
+        return _infix(self.trace, ops.add, self.index, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _reflected(self.trace, ops.add, other, self.index)
+
+    def __mul__(self, other: Any) -> Any:
+        return _infix(self.trace, ops.mul, self.index, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _reflected(self.trace, ops.mul, other, self.index)
+
+    def __gate__(self, taken: bool) -> Any:
+        condition = self if taken else ops.equal(self, 0.0)
+        return Gate(condition)
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise TraceError(
+            f"{what} at {users_line()}, while the function is being compiled. Its inputs have "
+            f"no values yet: the program that is made must serve all of them. {remedy}"
+        )
+
+    def __float__(self) -> float:
+        self._refuse(
+            "a value was compared or converted to a number",
+            "Instead of `if a > b` write where(greater(a, b), x, y), or maximum, minimum, relu; "
+            "to use a value as a constant write stop_gradient(a); to choose by an index write "
+            "pick(index, options).",
+        )
+
+    def __int__(self) -> int:
+        self._refuse(
+            "int() was applied to a value",
+            "To choose among options by an index that is an input, write pick(index, options).",
+        )
+
+    def __index__(self) -> int:
+        self._refuse(
+            "a value was used as an index",
+            "To choose among options by an index that is an input, write pick(index, options).",
+        )
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "the truth of a value was asked for (if, while, and, or, not)",
+            "Write where(condition, x, y), which keeps both branches.",
+        )
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse("two values were compared with ==", "Write equal(a, b).")
+
+    __hash__ = Arithmetic.__hash__
+
+    @property
+    def data(self) -> float:
+        """Not there yet: raises `TraceError`."""
+        self._refuse(
+            "`.data` of a value was read",
+            "Compute with the value itself; where no gradient should pass, stop_gradient(v).",
+        )
+
+    @property
+    def grad(self) -> float:
+        """Not there yet: raises `TraceError`."""
+        self._refuse("`.grad` of a value was read", "Gradients come out of the compiled function.")
+
+    def __iter__(self) -> Any:
+        self._refuse(
+            "a value was iterated over",
+            "It is a single number here: an argument with one number per example.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The local derivative of a branch: 1 where the condition holds, no edge elsewhere."""
+
+    condition: Tracer
+
+
+def _infix(trace: Trace, op: Op, x: int, other: Any) -> Any:
+    y = trace.index(other) if not isinstance(other, Operand) or other.rank <= Tracer.rank else None
+    return NotImplemented if y is None else Tracer(trace, trace.node(op, (x, y)))
+
+
+def _reflected(trace: Trace, op: Op, other: Any, y: int) -> Any:
+    x = trace.index(other)
+    return NotImplemented if x is None else Tracer(trace, trace.node(op, (x, y)))
+
+
+# --- two traces that must agree --------------------------------------------------------------------
+
+
+_PERTURB: Final = 1.0009765625  # exact in binary, so that nothing but the data changes
+
+
+def record(
+    f: Callable[..., Any], arguments: Sequence[Structure], parameters: Sequence[Value]
+) -> Trace:
+    """Trace a function twice, the second time with other parameters, and compare.
+
+    A number that depends on a parameter's data, on chance, or on an earlier call
+    would be frozen into the program; the comparison finds it.
+
+    Args:
+        f: the function of one example.
+        arguments: the structure of each argument.
+        parameters: the values to differentiate by.
+
+    Returns:
+        The trace.  Leaves that the function makes anew in every call are constants in it.
+
+    Raises:
+        TraceError: the function asks for a number that is not known yet.
+        CompileMismatch: the two traces differ.
+    """
+    first = _trace(f, arguments, parameters, lines=False)
+    before = [p.data for p in first.parameters]
+    try:
+        for p in first.parameters:
+            p.data = p.data * _PERTURB + 0.0009765625
+        second = _trace(f, arguments, parameters, lines=False)
+        if not _same(first, second):
+            for p, data in zip(first.parameters, before, strict=True):
+                p.data = data
+            first = _trace(f, arguments, parameters, lines=True)
+            for p in first.parameters:
+                p.data = p.data * _PERTURB + 0.0009765625
+            second = _trace(f, arguments, parameters, lines=True)
+            _explain_difference(first, second)
+    finally:
+        for p, data in zip(first.parameters, before, strict=False):
+            p.data = data
+    _settle_fresh_leaves(first, second)
+    return first
+
+
+def _trace(
+    f: Callable[..., Any],
+    arguments: Sequence[Structure],
+    parameters: Sequence[Value],
+    lines: bool,
+) -> Trace:
+    trace = Trace(parameters, lines)
+    fed = [
+        structure.fill(
+            [
+                Tracer(trace, trace.leaf(Leaf("input", argument=i, place=j)))
+                for j in range(structure.size)
+            ]
+        )
+        for i, structure in enumerate(arguments)
+    ]
+    with tracing():
+        result = f(*fed)
+        outputs, trace.structure = flatten(result, "the function's result")
+        for y in outputs:
+            index = trace.index(y)
+            if index is None:
+                raise TraceError(
+                    f"the function returned {describe(y)}; a compiled function returns numbers"
+                )
+            trace.outputs.append(index)
+    return trace
+
+
+def _same(first: Trace, second: Trace) -> bool:
+    return (
+        first.ops == second.ops
+        and first.operands == second.operands
+        and first.outputs == second.outputs
+        and first.leaves == second.leaves
+        and all(
+            a is b or _bits(a) == _bits(b)
+            for a, b in zip(first.parameters, second.parameters, strict=True)
+        )
+    )
+
+
+def _bits(value: Value) -> bytes:
+    return struct.pack("d", value.data)
+
+
+def _settle_fresh_leaves(first: Trace, second: Trace) -> None:
+    """Leaves that each call makes anew, such as ``Value(0.0)``, are constants."""
+    places = {leaf.place: i for i, leaf in first.leaves.items() if leaf.kind == "parameter"}
+    for place in range(first._requested, len(first.parameters)):
+        value = first.parameters[place]
+        if value is not second.parameters[place]:
+            first.leaves[places[place]] = Leaf("constant", bits=_bits(value))
+
+
+def _explain_difference(first: Trace, second: Trace) -> NoReturn:
+    """Name the first line at which two traces of one function part."""
+    assert first.lines is not None
+    assert second.lines is not None
+    cause = (
+        "The function was traced twice, the second time with slightly different parameters, and "
+        "did not do the same. Usual causes: `.data` of a parameter read inside the function, a "
+        "random number drawn inside it, something that changes from call to call. Use the "
+        "parameter itself (stop_gradient(p) for a constant), and pass random numbers in as inputs."
+    )
+    places = max(len(first.ops), len(second.ops))
+    for i in range(places):
+        if i >= len(first.ops) or i >= len(second.ops):
+            line = (first if i < len(first.ops) else second).lines[i]  # type: ignore[index]
+            raise CompileMismatch(f"an operation at {line} happens in one call only. {cause}")
+        a, b = first.leaves.get(i), second.leaves.get(i)
+        if a != b and a is not None and b is not None and a.kind == b.kind == "constant":
+            raise CompileMismatch(
+                f"a number at {first.lines[i]} was {a.constant!r} in one call and "
+                f"{b.constant!r} in the next. {cause}"
+            )
+        if a != b or first.ops[i] is not second.ops[i] or first.operands[i] != second.operands[i]:
+            raise CompileMismatch(f"the function did something else at {first.lines[i]}. {cause}")
+    for a_value, b_value in zip(first.parameters, second.parameters, strict=True):
+        if a_value is not b_value and _bits(a_value) != _bits(b_value):
+            raise CompileMismatch(
+                f"a Value made inside the function was {a_value.data!r} in one call and "
+                f"{b_value.data!r} in the next. {cause}"
+            )
+    raise CompileMismatch(f"the function returned something else in the second call. {cause}")

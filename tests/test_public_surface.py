@@ -1,0 +1,100 @@
+"""The names that chainrule offers: one list, pinned here so that none comes or goes unseen."""
+
+import builtins
+import inspect
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import chainrule
+from chainrule.operation import ROWS
+
+PUBLIC = [
+    "ChainruleError",
+    "DataError",
+    "GraphError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NonFiniteError",
+    "NotANumberError",
+    "OptionError",
+    "ShapeError",
+    "Value",
+    "acos",
+    "add",
+    "asin",
+    "atan",
+    "cos",
+    "cosh",
+    "div",
+    "dot",
+    "elu",
+    "equal",
+    "erf",
+    "exp",
+    "expm1",
+    "gelu",
+    "greater",
+    "greater_equal",
+    "leaky_relu",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "maximum",
+    "mean",
+    "minimum",
+    "mul",
+    "neg",
+    "no_grad",
+    "not_equal",
+    "pick",
+    "relu",
+    "sigmoid",
+    "silu",
+    "sin",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "stop_gradient",
+    "sub",
+    "tan",
+    "tanh",
+    "topological_order",
+    "where",
+]
+
+
+def test_the_public_names_are_these():
+    assert sorted(PUBLIC) == PUBLIC, "keep the list sorted"
+    assert sorted(chainrule.__all__) == PUBLIC
+    assert len(set(chainrule.__all__)) == len(chainrule.__all__)
+
+
+def test_no_public_name_shadows_a_builtin():
+    assert not set(dir(builtins)) & set(chainrule.__all__)
+
+
+@pytest.mark.parametrize("op", ROWS.values(), ids=lambda op: op.name)
+def test_every_operation_is_reachable(op):
+    assert getattr(chainrule, op.name) is op
+    assert (op.name in chainrule.__all__) != hasattr(builtins, op.name)
+
+
+@pytest.mark.parametrize("name", chainrule.__all__)
+def test_public_name_is_documented_with_an_example(name):
+    thing = getattr(chainrule, name)
+    text = inspect.getdoc(thing)
+    assert text
+    if not (isinstance(thing, type) and issubclass(thing, Exception)):  # met, never called
+        assert ">>> " in text
+
+
+def test_the_version_is_that_of_the_project():
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    assert tomllib.loads(project.read_text("utf-8"))["project"]["version"] == chainrule.__version__
