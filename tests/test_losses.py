@@ -103,8 +103,7 @@ def test_binary_cross_entropy_is_exact_and_so_is_its_gradient(p, t):
 def test_binary_cross_entropy_ends_at_100_with_a_finite_gradient(p, t, expected):
     value, grads = gradients(lambda q: binary_cross_entropy(q, t), p)
     assert value == expected
-    # What is left is the side that is not cut off: -1 / (1 - p) or 1 / p, times its weight.
-    assert grads[0] == (0.0 if t != p else (1.0 if p == 0.0 else -1.0))
+    assert grads[0] == (0.0 if t != p else 1.0 if t == 0.0 else -1.0)
 
 
 def test_binary_cross_entropy_computes_no_infinity_that_it_would_throw_away():
@@ -117,6 +116,14 @@ def test_binary_cross_entropy_computes_no_infinity_that_it_would_throw_away():
 def test_binary_cross_entropy_passes_nan_on():
     assert math.isnan(binary_cross_entropy(math.nan, 1.0))
     assert math.isnan(binary_cross_entropy(Value(math.nan), 0.0).data)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.0, 1.0])
+@pytest.mark.parametrize("t", [0.0, 1.0])
+def test_binary_cross_entropy_of_a_label_in_a_value_is_the_same(p, t):
+    value, grads = gradients(lambda q: binary_cross_entropy(q, t), p)
+    whole = gradients(binary_cross_entropy, p, t)
+    assert (value, grads[0]) == (whole[0], whole[1][0])
 
 
 def test_binary_cross_entropy_has_a_gradient_by_the_target():

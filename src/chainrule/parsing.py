@@ -327,7 +327,7 @@ class _Parser:
         op: Any = call.op
         given = len(call.arguments)
         if op.arity == VARIADIC:
-            least = op.leading
+            least = op.leading + 1 if op.leading else 0
             right = given >= least
             expected = f"at least {least}"
         else:

@@ -121,7 +121,7 @@ class _Writer:
         }
         self.masked = self._masked()
 
-    # --- names ---------------------------------------------------------------------------------
+    # --- names -----------------------------------------------------------------------------
 
     def fresh(self, stem: str) -> str:
         self.counts[stem] = self.counts.get(stem, 0) + 1
@@ -157,7 +157,7 @@ class _Writer:
             self.constants[self.named[key]] = array
         return self.named[key]
 
-    # --- reading ---------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------
 
     def base(self, group: Group) -> Spelled:
         if group in self.inlined:
@@ -223,7 +223,7 @@ class _Writer:
         self.used_views.add(self.named[key])
         return self.named[key]
 
-    # --- the functions -----------------------------------------------------------------------------
+    # --- the functions ---------------------------------------------------------------------
 
     def write(self) -> Source:
         forward = self._forward_function()
@@ -264,7 +264,9 @@ class _Writer:
             for view, subscript in self.views:
                 if f"d{view} += " in "\n".join(lines):
                     head.append(f"d{view} = dtheta{subscript}")
-        body = "\n".join([f"    {line}".rstrip() for line in [*head, *([""] if head else []), *lines]])
+        body = "\n".join(
+            [f"    {line}".rstrip() for line in [*head, *([""] if head else []), *lines]]
+        )
         return f"def {name}(theta, {inputs}{extra}):\n{body}\n"
 
     def _outputs(self) -> str:
@@ -286,7 +288,7 @@ class _Writer:
             return joined
         return f"np.broadcast_to({joined}, (rows, {width}))"
 
-    # --- forward -------------------------------------------------------------------------------------
+    # --- forward ---------------------------------------------------------------------------
 
     def _forward_lines(self, keep: set[Group]) -> list[str]:
         consumers: dict[Group, list[Any]] = {}
@@ -351,7 +353,10 @@ class _Writer:
                     return f"({left}[..., None, :] @ {right})[..., 0, :]", CALL
                 return f"{left} @ {right}", 2
             shape = "-1, " if block.left.group.batched or block.right.group.batched else ""
-            return f"({self.matrix(block.left)} @ {right}).reshape({shape}{block.p * block.q})", CALL
+            return (
+                f"({self.matrix(block.left)} @ {right}).reshape({shape}{block.p * block.q})",
+                CALL,
+            )
         if k == 1:
             left, right = self._column(block.left), self._column(block.right)
             return f"{left} * {right}", 2
@@ -363,7 +368,12 @@ class _Writer:
         return f"({self.matrix(block.left)} * {self.matrix(block.right)}).sum(-1)", CALL
 
     def _row(self, take: Take) -> str:
-        return _safe(self.vector(take, take.index[0]))
+        """The only row of a matrix, of shape (k,) or (rows, k)."""
+        index = take.index[0]
+        text = _safe(self.vector(take, index))
+        if literal(Take(take.group, index)) is not None:
+            return f"np.full({len(index)}, {text})"
+        return f"np.repeat({text}, {len(index)}, axis=-1)" if _repeats(index) else text
 
     def _column(self, take: Take) -> str:
         return _safe(self.vector(take, take.index[:, 0]))
@@ -371,17 +381,7 @@ class _Writer:
     def _side_by_side(self, rows: list[Take]) -> str:
         """The operands of a reduction: (.., k) for a single row, else (.., n, k)."""
         single = len(rows[0].index) == 1
-        pieces = []
-        for take in rows:
-            if single:
-                text, _ = self.vector(take) if take.index.ndim == 1 else self.vector(take, take.index[0])
-                if literal(Take(take.group, take.index[0])) is not None:
-                    text = f"np.full({take.index.shape[1]}, {text})"
-                elif _repeats(take.index[0]):
-                    text = f"np.repeat({text}, {take.index.shape[1]}, axis=-1)"
-                pieces.append(text)
-            else:
-                pieces.append(self.matrix(take))
+        pieces = [self._row(take) if single else self.matrix(take) for take in rows]
         return pieces[0] if len(pieces) == 1 else f"beside({', '.join(pieces)})"
 
     def _reduce(self, statement: Reduce) -> str:
@@ -400,7 +400,7 @@ class _Writer:
         text = _safe(self.vector(take))
         return f"np.repeat({text}, {len(take.index)}, axis=-1)" if _repeats(take.index) else text
 
-    # --- backward -------------------------------------------------------------------------------------
+    # --- backward --------------------------------------------------------------------------
 
     def _masked(self) -> set[Group]:
         """Groups with members that, for some examples, no gradient reaches.
@@ -479,9 +479,7 @@ class _Writer:
             self._sum_up(f"m{group.name}", group, self.given_masks[group], "|")
         return name
 
-    def _sum_up(
-        self, name: str, group: Group, given: list[tuple[Index, str]], plus: str
-    ) -> None:
+    def _sum_up(self, name: str, group: Group, given: list[tuple[Index, str]], plus: str) -> None:
         whole = [text for index, text in given if _subscript(index, group.size) == ""]
         parts = [(i, text) for i, text in given if _subscript(i, group.size) != ""]
         shape = f"(rows, {group.size})" if group.batched else f"{group.size}"
@@ -612,8 +610,10 @@ class _Writer:
             if take.group in self.masked:
                 own = "True"
                 if mask:
-                    shape = f"(rows, {target.size}, {count})" if target.size > 1 else (
-                        f"(rows, {count})"
+                    shape = (
+                        f"(rows, {target.size}, {count})"
+                        if target.size > 1
+                        else (f"(rows, {count})")
                     )
                     if not target.batched:
                         shape = shape.replace("rows, ", "")
@@ -650,7 +650,7 @@ class _Writer:
 
     def _back_matrix(self, block: Block, right: Take, target: Group, adjoint: str) -> None:
         left = block.left
-        p, q, k = block.p, block.q, left.index.shape[1]
+        p, q = block.p, block.q
         plain = not right.group.batched and left.group.batched == target.batched
         if p == 1 and plain:
             if right.group.differentiable:
@@ -671,8 +671,7 @@ class _Writer:
                 continue
             summed = "b" if mine.group.batched else ""
             there = "b" if other.group.batched else ""
-            d = adjoint if target.size == p * q and p == 1 and q == 1 else adjoint
-            d = f"{d}.reshape({'-1, ' * target.batched}{p}, {q})"
+            d = f"{adjoint}.reshape({'-1, ' * target.batched}{p}, {q})"
             letters = f"{rows}pq,{there}{pair[1]}k->{summed}{pair[0]}k"
             amount = f"np.einsum('{letters}', {d}, {self.matrix(other)})"
             flat = Group("computed", 1, batched=mine.group.batched)

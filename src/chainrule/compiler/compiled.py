@@ -163,7 +163,7 @@ class Compiled:
         self._last: _Entry | None = None
         self._lock = threading.RLock()  # tracing perturbs parameters for a moment
 
-    # --- calling -----------------------------------------------------------------------------------
+    # --- calling ---------------------------------------------------------------------------
 
     def __call__(self, *arguments: Any) -> Any:
         if self._batched:
@@ -228,7 +228,7 @@ class Compiled:
             )
         return self._last
 
-    # --- preparing -----------------------------------------------------------------------------------
+    # --- preparing -------------------------------------------------------------------------
 
     def _prepared(self, arguments: tuple[Any, ...]) -> tuple[_Entry, list[Array], int]:
         inputs = []
@@ -306,7 +306,7 @@ class Compiled:
         with self._lock:
             return np.array([p.data for p in entry.trace.parameters], dtype=self._dtype)
 
-    # --- running ---------------------------------------------------------------------------------------
+    # --- running ---------------------------------------------------------------------------
 
     def _run(
         self, entry: _Entry, inputs: list[Array], rows: int, seed: Array | None
@@ -343,8 +343,10 @@ class Compiled:
         """Hold the program to the function itself, on the first example."""
         first = [x[:1] for x in inputs]
         if self._batched:
-            example = [_nested(np.shape(a)[1:]).fill(x[0].tolist()) for a, x in
-                       zip(arguments, first, strict=True)]
+            example = [
+                _nested(np.shape(a)[1:]).fill(x[0].tolist())
+                for a, x in zip(arguments, first, strict=True)
+            ]
         else:
             example = list(arguments)
         asked = self._parameters
@@ -373,8 +375,8 @@ def _agree(what: str, found: Any, expected: Sequence[float], dtype: Any) -> None
         worst = int(np.argmax(np.abs(a - b)))
         raise CompileMismatch(
             f"on the first example the program's {what} differs from that of the function itself: "
-            f"{a[worst]!r} instead of {b[worst]!r}. Something in the function depends on more "
-            "than its inputs and the parameters: a counter, a cache, the time?"
+            f"{float(a[worst])!r} instead of {float(b[worst])!r}. Something in the "
+            "function depends on more than its inputs and the parameters: a counter, a cache?"
         )
 
 
@@ -409,6 +411,7 @@ def _array(argument: Any, what: str, dtype: Any) -> Array:
 
 def _nested(shape: tuple[int, ...]) -> Structure:
     """The structure of an example: nested lists of the given lengths."""
+
     def nest(dims: tuple[int, ...]) -> Any:
         return 0.0 if not dims else [nest(dims[1:]) for _ in range(dims[0])]
 

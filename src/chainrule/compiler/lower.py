@@ -83,7 +83,7 @@ def _alive(trace: Trace) -> list[bool]:
     return alive
 
 
-# --- fuse -------------------------------------------------------------------------------------------
+# --- fuse ----------------------------------------------------------------------------------
 
 
 def _fuse(trace: Trace, alive: list[bool]) -> dict[int, _Sum | None]:
@@ -121,9 +121,7 @@ def _fuse(trace: Trace, alive: list[bool]) -> dict[int, _Sum | None]:
     return fused
 
 
-def _levels(
-    trace: Trace, alive: list[bool], sums: dict[int, _Sum | None]
-) -> Iterator[list[int]]:
+def _levels(trace: Trace, alive: list[bool], sums: dict[int, _Sum | None]) -> Iterator[list[int]]:
     """The nodes by depth, each in the order of creation."""
     depth = [0] * len(alive)
     levels: list[list[int]] = []
@@ -144,7 +142,7 @@ def _levels(
     yield from levels
 
 
-# --- group ------------------------------------------------------------------------------------------
+# --- group ---------------------------------------------------------------------------------
 
 
 class _Grouping:
@@ -211,6 +209,7 @@ class _Grouping:
             families.setdefault(key, []).append(i)
         for members in families.values():
             first = members[0]
+            statement: Statement
             if first in sorted_terms:
                 statement = self._contract(members, [sorted_terms[i] for i in members], sums)
             else:
@@ -253,7 +252,7 @@ class _Grouping:
                     )
                 )
         takes = [take for block in blocks for take in (block.left, block.right) if take is not None]
-        nodes = sum([sums[i].nodes for i in members])  # type: ignore[union-attr]  # all are sums
+        nodes = sum([sums[i].nodes for i in members])  # type: ignore[union-attr,misc]  # all are sums
         return Contract(self._target(len(members), takes), blocks, nodes)
 
     def _operation(self, members: list[int]) -> Statement:
@@ -269,7 +268,9 @@ class _Grouping:
         start = op.leading
         while start < len(operands[0]):
             end = start
-            while end < len(operands[0]) and self.of[operands[0][end]] == self.of[operands[0][start]]:
+            while (
+                end < len(operands[0]) and self.of[operands[0][end]] == self.of[operands[0][start]]
+            ):
                 end += 1
             index = np.array([[self.at[x] for x in o[start:end]] for o in operands], dtype=np.intp)
             rows.append(Take(self.groups[self.of[operands[0][start]]], index))
@@ -295,7 +296,7 @@ def _is_flat(op: Op) -> bool:
     return op.symbol in _FLAT
 
 
-# --- recognise -----------------------------------------------------------------------------------------
+# --- recognise -----------------------------------------------------------------------------
 
 
 def _recognised(left: Take, right: Take) -> Block:

@@ -95,13 +95,15 @@ def logsumexp(x: Array) -> Array:
     ones = e == 1.0  # the largest, and its equals: one of them is the 1 of log1p
     rest = np.where(ones, 0.0, e).sum(axis=-1, keepdims=True)
     rest += ones.sum(axis=-1, keepdims=True) - 1.0
-    return np.where(np.isfinite(top), top + np.log1p(np.maximum(rest, 0.0)), top)
+    found: Array = np.where(np.isfinite(top), top + np.log1p(np.maximum(rest, 0.0)), top)
+    return found
 
 
 def softmax(x: Array, y: Array) -> Array:
     """The derivatives of ``y = logsumexp(x)`` by each operand."""
-    weights = np.exp(x - y)
-    return weights / weights.sum(axis=-1, keepdims=True)
+    weights: Array = np.exp(x - y)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
 
 
 def beside(*pieces: Array) -> Array:
@@ -132,18 +134,19 @@ def pick(index: Array, options: Array) -> Array:
 
 def picked(index: Array, count: int) -> npt.NDArray[np.bool_]:
     """For each row a mask of ``count`` options that is true at the one picked."""
-    return np.arange(count) == index
+    mask: npt.NDArray[np.bool_] = np.arange(count) == index
+    return mask
 
 
 def scatter_add(target: Array, index: npt.NDArray[np.intp], amount: Any) -> None:
     """``target[..., index] += amount``, where a repeated index adds up."""
-    where = (..., index)
+    where: Any = (..., index)
     np.add.at(target, where, np.broadcast_to(amount, target[where].shape))
 
 
 def scatter_or(target: npt.NDArray[np.bool_], index: npt.NDArray[np.intp], truth: Any) -> None:
     """``target[..., index] |= truth``, where a repeated index is true if any of its uses is."""
-    where = (..., index)
+    where: Any = (..., index)
     np.logical_or.at(target, where, np.broadcast_to(truth, target[where].shape))
 
 

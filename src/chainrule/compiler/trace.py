@@ -97,7 +97,7 @@ class Trace:
         found = self._known.get(key)
         if found is None:
             leaves = self.leaves
-            if all([i in leaves and leaves[i].kind == "constant" for i in operands]):
+            if all(i in leaves and leaves[i].kind == "constant" for i in operands):
                 found = self.constant(op.value([leaves[i].constant for i in operands]))
             else:
                 found = self._identity(op, operands)
@@ -286,7 +286,7 @@ def _reflected(trace: Trace, op: Op, other: Any, y: int) -> Any:
     return NotImplemented if x is None else Tracer(trace, trace.node(op, (x, y)))
 
 
-# --- two traces that must agree --------------------------------------------------------------------
+# --- two traces that must agree ------------------------------------------------------------
 
 
 _PERTURB: Final = 1.0009765625  # exact in binary, so that nothing but the data changes

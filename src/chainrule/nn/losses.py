@@ -29,6 +29,7 @@ from chainrule.ops import (
     log,
     log1p,
     logsumexp,
+    maximum,
     mean,
     pick,
     relu,
@@ -118,19 +119,6 @@ def _square(x: Any) -> Any:
     return x * x if isinstance(x, float) else x**2.0
 
 
-_LOG_FLOOR: Final = -100.0
-
-
-def _floored(function: Any, x: Any, least: float) -> Any:
-    """``function(x)``, or -100 from ``least`` on downwards.
-
-    The logarithm is not even computed there: an infinity that nobody uses would
-    still alarm whoever watches for them.
-    """
-    outside = less_equal(x, least)
-    return where(outside, _LOG_FLOOR, function(where(outside, 0.5, x)))
-
-
 def binary_cross_entropy(prediction: Any, target: Any) -> Any:
     """``-(target * log(p) + (1 - target) * log(1 - p))`` of a probability ``p``.
 
@@ -166,9 +154,28 @@ def binary_cross_entropy(prediction: Any, target: Any) -> Any:
             f"{who} needs a probability from 0 to 1; got {known}. Give the output layer a "
             "sigmoid, or use binary_cross_entropy_with_logits for any number."
         )
-    log_yes = _floored(log, p, math.exp(_LOG_FLOOR))
-    log_no = _floored(log1p, -p, -1.0)
-    return -(t * log_yes + (1.0 - t) * log_no)
+    if isinstance(t, float) and t in (0.0, 1.0):  # the usual case: the other term is 0
+        return -(_log_yes(p) if t == 1.0 else _log_no(p))
+    return -(t * _log_yes(p) + (1.0 - t) * _log_no(p))
+
+
+_LOG_FLOOR: Final = -100.0
+_SMALLEST: Final = math.exp(_LOG_FLOOR)
+
+
+# An infinite logarithm must not even be computed: unused as it is, it would alarm whoever
+# watches for infinities, and its slope times 0 would be nan.
+
+
+def _log_yes(p: Any) -> Any:
+    """The logarithm of ``p``, at least -100."""
+    return log(maximum(p, _SMALLEST))
+
+
+def _log_no(p: Any) -> Any:
+    """The logarithm of ``1 - p``, at least -100, and exact for tiny ``p``."""
+    certain = less_equal(1.0, p)
+    return where(certain, _LOG_FLOOR, log1p(-where(certain, 0.5, p)))
 
 
 def binary_cross_entropy_with_logits(logit: Any, target: Any) -> Any:
