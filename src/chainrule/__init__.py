@@ -14,8 +14,12 @@ Example:
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from chainrule.errors import (
     ChainruleError,
+    CompileMismatch,
     DataError,
     GraphError,
     MissingExtraError,
@@ -24,6 +28,7 @@ from chainrule.errors import (
     NotANumberError,
     OptionError,
     ShapeError,
+    TraceError,
 )
 from chainrule.modes import no_grad
 from chainrule.ops import abs as abs
@@ -77,25 +82,138 @@ from chainrule.ops import pow as pow
 from chainrule.ops import sum as sum
 from chainrule.value import Value, topological_order
 
+if TYPE_CHECKING:
+    from chainrule.compiler import Compiled as Compiled
+    from chainrule.compiler import compile as compile
+    from chainrule.data import blobs as blobs
+    from chainrule.data import circle as circle
+    from chainrule.data import moons as moons
+    from chainrule.data import read_csv as read_csv
+    from chainrule.data import spiral as spiral
+    from chainrule.data import train_test_split as train_test_split
+    from chainrule.data import xor as xor
+    from chainrule.dual import Dual as Dual
+    from chainrule.nn import SGD as SGD
+    from chainrule.nn import Adam as Adam
+    from chainrule.nn import AdamW as AdamW
+    from chainrule.nn import EarlyStopping as EarlyStopping
+    from chainrule.nn import History as History
+    from chainrule.nn import Layer as Layer
+    from chainrule.nn import Network as Network
+    from chainrule.nn import Neuron as Neuron
+    from chainrule.nn import RMSprop as RMSprop
+    from chainrule.nn import binary_cross_entropy as binary_cross_entropy
+    from chainrule.nn import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+    from chainrule.nn import clip_norm as clip_norm
+    from chainrule.nn import clip_value as clip_value
+    from chainrule.nn import cross_entropy as cross_entropy
+    from chainrule.nn import hinge_loss as hinge_loss
+    from chainrule.nn import l2_penalty as l2_penalty
+    from chainrule.nn import mse_loss as mse_loss
+    from chainrule.transforms import count_passes as count_passes
+    from chainrule.transforms import grad as grad
+    from chainrule.transforms import gradients as gradients
+    from chainrule.transforms import hessian as hessian
+    from chainrule.transforms import hvp as hvp
+    from chainrule.transforms import jacobian as jacobian
+    from chainrule.transforms import jvp as jvp
+    from chainrule.transforms import value_and_grad as value_and_grad
+    from chainrule.transforms import vjp as vjp
+
 __version__ = "0.1.0"
 
+_LATER = {
+    "Compiled": "chainrule.compiler",
+    "compile": "chainrule.compiler",
+    "blobs": "chainrule.data",
+    "circle": "chainrule.data",
+    "moons": "chainrule.data",
+    "read_csv": "chainrule.data",
+    "spiral": "chainrule.data",
+    "train_test_split": "chainrule.data",
+    "xor": "chainrule.data",
+    "Dual": "chainrule.dual",
+    "SGD": "chainrule.nn",
+    "Adam": "chainrule.nn",
+    "AdamW": "chainrule.nn",
+    "EarlyStopping": "chainrule.nn",
+    "History": "chainrule.nn",
+    "Layer": "chainrule.nn",
+    "Network": "chainrule.nn",
+    "Neuron": "chainrule.nn",
+    "RMSprop": "chainrule.nn",
+    "binary_cross_entropy": "chainrule.nn",
+    "binary_cross_entropy_with_logits": "chainrule.nn",
+    "clip_norm": "chainrule.nn",
+    "clip_value": "chainrule.nn",
+    "cross_entropy": "chainrule.nn",
+    "hinge_loss": "chainrule.nn",
+    "l2_penalty": "chainrule.nn",
+    "mse_loss": "chainrule.nn",
+    "count_passes": "chainrule.transforms",
+    "grad": "chainrule.transforms",
+    "gradients": "chainrule.transforms",
+    "hessian": "chainrule.transforms",
+    "hvp": "chainrule.transforms",
+    "jacobian": "chainrule.transforms",
+    "jvp": "chainrule.transforms",
+    "value_and_grad": "chainrule.transforms",
+    "vjp": "chainrule.transforms",
+}
+"""What is imported at its first use, so that ``import chainrule`` stays fast, by module."""
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'chainrule' has no attribute {name!r}")
+    found = getattr(importlib.import_module(module), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])
+
+
 __all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
     "ChainruleError",
+    "CompileMismatch",
+    "Compiled",
     "DataError",
+    "Dual",
+    "EarlyStopping",
     "GraphError",
+    "History",
+    "Layer",
     "MissingExtraError",
     "ModelFileError",
+    "Network",
+    "Neuron",
     "NonFiniteError",
     "NotANumberError",
     "OptionError",
+    "RMSprop",
     "ShapeError",
+    "TraceError",
     "Value",
     "acos",
     "add",
     "asin",
     "atan",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "blobs",
+    "circle",
+    "clip_norm",
+    "clip_value",
     "cos",
     "cosh",
+    "count_passes",
+    "cross_entropy",
     "div",
     "dot",
     "elu",
@@ -104,8 +222,16 @@ __all__ = [
     "exp",
     "expm1",
     "gelu",
+    "grad",
+    "gradients",
     "greater",
     "greater_equal",
+    "hessian",
+    "hinge_loss",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "l2_penalty",
     "leaky_relu",
     "less",
     "less_equal",
@@ -117,11 +243,14 @@ __all__ = [
     "maximum",
     "mean",
     "minimum",
+    "moons",
+    "mse_loss",
     "mul",
     "neg",
     "no_grad",
     "not_equal",
     "pick",
+    "read_csv",
     "relu",
     "sigmoid",
     "silu",
@@ -129,11 +258,16 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "spiral",
     "sqrt",
     "stop_gradient",
     "sub",
     "tan",
     "tanh",
     "topological_order",
+    "train_test_split",
+    "value_and_grad",
+    "vjp",
     "where",
+    "xor",
 ]

@@ -1,0 +1,235 @@
+"""From slopes to a verdict: agrees, bug, kink, precision or edge of domain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from chainrule.checking.differences import LineSlopes, Slope
+from chainrule.checking.report import InputCheck
+
+__all__ = ["SAFETY", "Evidence", "verdict_on"]
+
+SAFETY: Final = 3.0
+"""A gradient may be off by so many times the estimated error of the differences."""
+RESOLVED: Final = 1e-4
+"""Differences less certain than this, in proportion, decide only what is glaring."""
+GLARING: Final = 10.0
+EPSILON: Final = 2.0**-52
+DIGITS: Final = 15
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known about the inputs, each list in their order.
+
+    Attributes:
+        names: what they are called.
+        xs: the point.
+        gradient: the derivatives under test.
+        forward: those of forward mode, or None.
+        lines: the slopes from differences.
+        tolerance: the difference in proportion that is passed over.
+    """
+
+    names: Sequence[str]
+    xs: Sequence[float]
+    gradient: Sequence[float]
+    forward: Sequence[float | None]
+    lines: Sequence[LineSlopes]
+    tolerance: float
+
+    def slope(self, i: int) -> float | None:
+        """The derivative by input ``i`` that the differences found."""
+        central = self.lines[i].central
+        return None if central is None else central.value
+
+
+def verdict_on(i: int, known: Evidence) -> InputCheck:
+    """Judge the derivative by input ``i``."""
+    line = known.lines[i]
+    g = known.gradient[i]
+    other = known.forward[i]
+    central = line.central
+    if central and line.left and line.right and line.left.value == line.right.value:
+        # Infinite on both sides alike (else central is more exact than either).
+        central = line.left if math.isinf(line.left.value) else central
+    blank = InputCheck(
+        name=known.names[i],
+        value=known.xs[i],
+        verdict="",
+        gradient=g,
+        forward=other,
+        numeric=None if central is None else central.value,
+        error=None if central is None else central.error,
+        left=None if line.left is None else line.left.value,
+        right=None if line.right is None else line.right.value,
+        digits=None,
+        ratio=None,
+        reason="",
+    )
+    if other is not None and _differ(g, other, known.tolerance):
+        return _modes_differ(blank, known, i)
+    if line.left is None or line.right is None or central is None:
+        return _at_the_edge(blank, line.left or line.right)
+    if _is_kink(line.left, line.right, known.tolerance):
+        if _between(g, line.left, line.right, known.tolerance):
+            return replace(
+                blank,
+                verdict="kink",
+                reason="the slope jumps here, and the gradient lies between its two sides",
+            )
+        return replace(
+            blank,
+            verdict="bug",
+            reason=f"at a kink: the slope jumps from {line.left.value:.6g} to "
+            f"{line.right.value:.6g}, and the gradient lies outside",
+        )
+    return _smooth(blank, known, i, central, line)
+
+
+def _differ(g: float, other: float, tolerance: float) -> bool:
+    if g == other or (g != g and other != other):
+        return False
+    return not abs(g - other) <= tolerance * max(abs(g), abs(other))
+
+
+def _modes_differ(blank: InputCheck, known: Evidence, i: int) -> InputCheck:
+    text = f"reverse mode gives {blank.gradient:.9g}, forward mode {blank.forward:.9g}"
+    if blank.numeric is not None:
+        text += f", differences {blank.numeric:.9g} +- {blank.error:.1g}"
+    return replace(blank, verdict="bug", ratio=_ratio(blank.gradient, known.slope(i)), reason=text)
+
+
+def _at_the_edge(blank: InputCheck, side: Slope | None) -> InputCheck:
+    g = blank.gradient
+    if side is None:
+        text = "the function is not finite on either side, however near"
+        return replace(blank, verdict="edge", reason=text)
+    size = max(abs(g), abs(side.value))
+    certain = side.error <= RESOLVED * size
+    if math.isfinite(size) and certain and abs(g - side.value) > 10.0 * RESOLVED * size:
+        return replace(
+            blank,
+            verdict="bug",
+            ratio=_ratio(g, side.value),
+            reason="the function is finite on one side only, and from there its slope is "
+            f"{side.value:.6g}",
+        )
+    text = "the function is finite on one side only; the slope from there is shown"
+    return replace(blank, verdict="edge", reason=text)
+
+
+def _is_kink(left: Slope, right: Slope, tolerance: float) -> bool:
+    jump = abs(right.value - left.value)
+    size = max(abs(left.value), abs(right.value))
+    if math.isinf(size):
+        return jump > 0.0 and math.isfinite(left.error + right.error)
+    return jump > GLARING * (left.error + right.error) + tolerance * size
+
+
+def _between(g: float, left: Slope, right: Slope, tolerance: float) -> bool:
+    low, high = sorted((left.value, right.value))
+    sizes = [abs(x) for x in (low, high) if math.isfinite(x)]
+    slack = SAFETY * (left.error + right.error) + tolerance * max(sizes, default=0.0)
+    return low - slack <= g <= high + slack
+
+
+def _smooth(
+    blank: InputCheck, known: Evidence, i: int, found: Slope, line: LineSlopes
+) -> InputCheck:
+    g, d, error = blank.gradient, found.value, found.error
+    if g == d:
+        error = 0.0 if math.isinf(g) or (g == 0.0 == line.typical) else error
+    gap = 0.0 if g == d else abs(g - d)
+    size = max(abs(g), abs(d))
+    allowed = SAFETY * error + known.tolerance * size + 8.0 * EPSILON * line.typical
+    resolved = error <= RESOLVED * size
+    if not resolved:
+        allowed = max(allowed, GLARING * error)
+    if not gap <= allowed and not math.isinf(error):
+        causes = "; or ".join(_causes(i, known))
+        text = causes or "the two have no simple relation: look at the rule of each operation"
+        return replace(blank, verdict="bug", ratio=_ratio(g, d), reason=text)
+    if gap == error == 0.0:
+        return replace(blank, verdict="agrees", digits=DIGITS, reason="exactly")
+    if resolved:
+        digits = _digits(max(gap, error) / size)
+        return replace(blank, verdict="agrees", digits=digits, reason=f"to {digits} digits")
+    if size <= SAFETY * error <= RESOLVED * line.typical:
+        digits = _digits(error / line.typical)
+        text = f"as zero, to {error:.0e}"
+        return replace(blank, verdict="agrees", digits=digits, reason=text)
+    return replace(blank, verdict="precision", reason=_why_unresolved(error, line))
+
+
+def _digits(proportion: float) -> int:
+    return DIGITS if proportion <= 10.0**-DIGITS else math.floor(-math.log10(proportion))
+
+
+def _why_unresolved(error: float, line: LineSlopes) -> str:
+    if math.isinf(error) or line.noise == 0.0:
+        return (
+            "the differences do not settle as the step shrinks: the slope may be infinite here, "
+            "or the function too wild"
+        )
+    return (
+        f"the function's values are uncertain by about {line.noise:.1g}, so its differences show\n"
+        f"the slope only to +- {error:.1g}. Use float64 throughout, or smaller numbers, and\n"
+        "avoid subtracting numbers that are nearly equal; a random function needs a fixed seed."
+    )
+
+
+def _ratio(g: float, d: float | None) -> float | None:
+    if d is None or d == 0.0 or not math.isfinite(g) or not math.isfinite(d):
+        return None
+    return g / d
+
+
+# --- the usual causes -----------------------------------------------------------------------------
+
+
+def _causes(i: int, known: Evidence) -> Iterator[str]:
+    """What the numbers give away about a wrong derivative by input ``i``."""
+    g = known.gradient[i]
+    d = known.slope(i)
+    if not math.isfinite(g):
+        yield (
+            f"the gradient is {g} where the function is smooth: an infinite local derivative, "
+            "perhaps times zero (0 * inf), or an overflow on the way"
+        )
+        return
+    if g == 0.0:
+        yield (
+            "the gradient is 0: it does not reach this input (a value detached, or an operand "
+            "forgotten), or kinks meet here and their conventions do not add up"
+        )
+        return
+    ratio = _ratio(g, d)
+    if ratio is None:
+        yield "the function does not change with this input, yet the gradient is not 0"
+        return
+    n, x = len(known.xs), known.xs[i]
+    for told, text in (
+        (-1.0, "the ratio is -1: a sign is wrong"),
+        (2.0, "the ratio is 2: counted twice, or a factor 1/2 is missing"),
+        (0.5, "the ratio is 0.5: a factor 2 is missing, or one of two uses (= for +=)"),
+        *(((float(n), f"the ratio is {n}, the number of inputs: a sum for a mean"),) if n > 2 else ()),
+        *(((1.0 / n, f"the ratio is 1/{n}: a mean for a sum over the inputs"),) if n > 2 else ()),
+        (x, f"the ratio is {x:.6g}, the input itself: a factor too many"),
+        (1.0 / x if x else 0.0, "the ratio is one over the input: it is missing as a factor"),
+    ):
+        if _near(ratio, told):
+            yield text
+    for j, name in enumerate(known.names):
+        if j != i and _near(g, known.slope(j)) and not _near(d, known.slope(j)):
+            yield f"the gradient equals the derivative by {name}: are two operands swapped?"
+            break
+    if _near(ratio, 1.0, 0.01):
+        yield f"nearly right, off by {abs(ratio - 1.0):.2%}: an inexact constant or formula"
+
+
+def _near(x: float | None, y: float | None, proportion: float = 1e-5) -> bool:
+    return x is not None and y is not None and y != 0.0 and abs(x - y) <= proportion * abs(y)
