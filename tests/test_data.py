@@ -122,14 +122,14 @@ class TestEveryGenerator:
     @pytest.mark.parametrize("n", [0, -5, 2.0, "8", None, True, math.nan, [3]])
     def test_n_is_checked(self, make, n):
         message = refusal(OptionError, make, n)
-        assert "n must be a whole number of at least 1, not " in message
+        assert "n must be a whole number of at least 1; got " in message
         assert repr(n) in message
-        assert "such as n=3" in message
+        assert "such as n=100" in message
 
     @pytest.mark.parametrize("seed", ["7", 1.5, [7]])
     def test_seed_is_checked(self, make, seed):
         message = refusal(OptionError, make, 5, seed=seed)
-        assert "seed must be a whole number, or None" in message
+        assert "seed must be a whole number such as 42, or None" in message
         assert repr(seed) in message
 
 
@@ -148,9 +148,11 @@ class TestNoise:
     )
     def test_is_checked(self, make, name, bad):
         message = refusal(OptionError, make, 5, **{name: bad})
-        assert message.startswith(f"{name} must be a standard deviation")
+        assert message.startswith(
+            f"{name} must be a finite number of at least 0 and at most 1e+100; got "
+        )
         assert repr(bad)[:20] in message
-        assert "Give a number such as 0.1." in message
+        assert f"Give a number such as {name}=0.1." in message
 
     def test_does_not_change_how_often_is_drawn(self, make, name):
         states = []
@@ -218,10 +220,10 @@ def test_spiral_noise_turns_points_about_the_origin():
 def test_spiral_checks_its_settings():
     for classes in (1, 0, 2.0, "2", True):
         message = refusal(OptionError, spiral, 5, classes=classes)
-        assert "classes must be a whole number of at least 2, not " in message
+        assert "classes must be a whole number of at least 2; got " in message
     for turns in (math.inf, math.nan, 1e308, "1", None):
         message = refusal(OptionError, spiral, 5, turns=turns)
-        assert "turns must be a finite number, at most 1e100 in size, not " in message
+        assert "must be a finite number of at least -1e+100 and of at most 1e+100; got " in message
     assert all(math.isfinite(x) for row in spiral(5, turns=1e100, noise=1e100)[0] for x in row)
 
 
@@ -251,10 +253,10 @@ def test_blobs_have_the_spread_asked_for():
 @pytest.mark.parametrize(
     ("centers", "error", "says"),
     [
-        (0, OptionError, "centers must be a whole number of at least 1, not 0"),
-        (2.5, OptionError, "centers must be a whole number of at least 1, not 2.5"),
-        (True, OptionError, "not True (a bool)"),
-        ("ab", OptionError, "not 'ab' (a str)"),
+        (0, OptionError, "centers must be a whole number of at least 1; got 0"),
+        (2.5, OptionError, "centers must be a whole number of at least 1; got 2.5"),
+        (True, OptionError, "got True (a bool)"),
+        ("ab", OptionError, "got 'ab' (a str)"),
         ([1, 2], OptionError, "centers[0] must be a point such as [0.0, 1.0], not 1 (an int)"),
         (["ab"], OptionError, "centers[0] must be a point such as [0.0, 1.0], not 'ab'"),
         ([[0, 0], [0, "x"]], OptionError, "centers[1][1] must be a finite number"),
@@ -332,7 +334,7 @@ def test_split_checks_its_rows(X, y, says):
 @pytest.mark.parametrize("share", [0, 1, -0.1, 25, math.nan, "0.25", None, True])
 def test_split_checks_its_share(share):
     message = refusal(OptionError, train_test_split, *xor(), share)
-    assert "test_fraction must be a share between 0 and 1, both excluded, not " in message
+    assert "test_fraction must be a finite number above 0 and below 1; got " in message
     assert repr(share) in message
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from chainrule import OptionError
 from chainrule.nn import INITIALIZERS, Layer, Network
-from chainrule.nn.initializers import initializer_of, random_source
+from chainrule.nn.initializers import initializer_of
 
 # The standard deviation each has in a layer of 6 inputs and 3 outputs, and the largest
 # size where there is one.
@@ -96,13 +96,6 @@ def test_zeros_draws_nothing():
     before = random.getstate()
     assert {p.data for p in Network([2, 3, 1], init="zeros").parameters()} == {0.0}
     assert random.getstate() == before
-
-
-def test_sources():
-    source = random.Random(1)
-    assert random_source(source) is source
-    assert random_source(None) is random
-    assert random_source(random) is random
 
 
 @pytest.mark.parametrize("seed", ["7", 7.0, [7]])

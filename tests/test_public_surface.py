@@ -11,22 +11,43 @@ import chainrule
 from chainrule.operation import ROWS
 
 PUBLIC = [
+    "Adam",
+    "AdamW",
     "ChainruleError",
+    "CompileMismatch",
+    "Compiled",
     "DataError",
+    "Dual",
+    "EarlyStopping",
     "GraphError",
+    "History",
+    "Layer",
     "MissingExtraError",
     "ModelFileError",
+    "Network",
+    "Neuron",
     "NonFiniteError",
     "NotANumberError",
     "OptionError",
+    "RMSprop",
+    "SGD",
     "ShapeError",
+    "TraceError",
     "Value",
     "acos",
     "add",
     "asin",
     "atan",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "blobs",
+    "circle",
+    "clip_norm",
+    "clip_value",
     "cos",
     "cosh",
+    "count_passes",
+    "cross_entropy",
     "div",
     "dot",
     "elu",
@@ -35,8 +56,16 @@ PUBLIC = [
     "exp",
     "expm1",
     "gelu",
+    "grad",
+    "gradients",
     "greater",
     "greater_equal",
+    "hessian",
+    "hinge_loss",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "l2_penalty",
     "leaky_relu",
     "less",
     "less_equal",
@@ -48,11 +77,14 @@ PUBLIC = [
     "maximum",
     "mean",
     "minimum",
+    "moons",
+    "mse_loss",
     "mul",
     "neg",
     "no_grad",
     "not_equal",
     "pick",
+    "read_csv",
     "relu",
     "sigmoid",
     "silu",
@@ -60,13 +92,18 @@ PUBLIC = [
     "sinh",
     "softmax",
     "softplus",
+    "spiral",
     "sqrt",
     "stop_gradient",
     "sub",
     "tan",
     "tanh",
     "topological_order",
+    "train_test_split",
+    "value_and_grad",
+    "vjp",
     "where",
+    "xor",
 ]
 
 
@@ -76,8 +113,23 @@ def test_the_public_names_are_these():
     assert len(set(chainrule.__all__)) == len(chainrule.__all__)
 
 
+# Reachable as chainrule.sum and so on, but not by ``from chainrule import *``.
+SHADOWING = ["abs", "compile", "pow", "sum"]
+
+
 def test_no_public_name_shadows_a_builtin():
     assert not set(dir(builtins)) & set(chainrule.__all__)
+    for name in SHADOWING:
+        assert hasattr(builtins, name)
+        assert callable(getattr(chainrule, name))
+
+
+def test_every_public_name_can_be_had_and_completed():
+    for name in PUBLIC + SHADOWING:
+        assert hasattr(chainrule, name)
+        assert name in dir(chainrule)
+    with pytest.raises(AttributeError, match="module 'chainrule' has no attribute 'valeu'"):
+        _ = chainrule.valeu
 
 
 @pytest.mark.parametrize("op", ROWS.values(), ids=lambda op: op.name)

@@ -64,7 +64,7 @@ def all_numbers(f, values):
     return [node.evaluate(values) for node in postorder(f)]
 
 
-# --- building -----------------------------------------------------------------------------------
+# --- building ---------------------------------------------------------------------------------
 
 
 def test_operators_and_functions_build_the_formula():
@@ -153,7 +153,7 @@ def test_the_error_stays_short_for_long_formulas():
     "mix", [lambda a, b: a * b, lambda a, b: b + a, lambda a, b: ops.sum([a, b, a])]
 )
 def test_mixing_with_other_interpreters_is_refused(other, mix):
-    with pytest.raises(NotANumberError, match="names and plain numbers.*evaluate"):
+    with pytest.raises(NotANumberError, match=r"names and plain numbers.*evaluate"):
         mix(x, other)
 
 
@@ -172,7 +172,7 @@ def test_copying_and_pickling_deep_and_shared_formulas():
         assert twin.evaluate(x=0.5) == f.evaluate(x=0.5)
 
 
-# --- evaluating -----------------------------------------------------------------------------------
+# --- evaluating -------------------------------------------------------------------------------
 
 
 def test_evaluate_takes_a_mapping_or_keywords():
@@ -233,7 +233,7 @@ def test_depth_is_no_limit():
     assert len(f.simplify().text) == len(f.text)
 
 
-# --- differentiating --------------------------------------------------------------------------------
+# --- differentiating --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,8 @@ def test_depth_is_no_limit():
         ("abs(x)", "where(0 < x, 1, where(x < 0, -1, 0))"),
         ("maximum(x, y)", "where(y < x, 1, where(x < y, 0, 0.5))"),
         ("where(c, x * x, sin(x))", "where(c, 2 * x, cos(x))"),
+        ("where(c, where(y, x * x, x), sin(x))", "where(c, where(y, 2 * x, 1), cos(x))"),
+        ("where(c, sin(x), where(y, x * x, x))", "where(c, cos(x), where(y, 2 * x, 1))"),
         ("where(x < y, x * x, y)", "where(x < y, 2 * x, 0)"),
         ("pick(c, x, 2 * x)", "where(c == 0, 1, 0) + where(c == 1, 2, 0)"),
         ("pick(1, x, 2 * x)", "2"),
@@ -284,7 +286,19 @@ def test_derivative_by_something_else(bad):
         (x * y).derivative(bad)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expr"][:30])
+# Python computed a complex power here, and all that was recorded went on from there.
+COMPLEX = "(0.5 + -2.12 ** 2) ** 1.7"
+
+
+def test_the_one_complex_reference_expression():
+    assert len(CASES) == 400
+    (case,) = [case for case in CASES if COMPLEX in case["expr"]]
+    assert math.isnan(parse(case["expr"]).evaluate(case["inputs"]))
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if COMPLEX not in c["expr"]], ids=lambda case: case["expr"][:30]
+)
 def test_the_reference_expressions(case):
     f = parse(case["expr"])
     for g in (f, f.simplify(), parse(f.text), parse(f.simplify().text)):
@@ -297,7 +311,7 @@ def test_the_reference_expressions(case):
     name = max(case["grads"], key=lambda name: abs(case["grads"][name]))
     assert close(parse(f.derivative(name).text).evaluate(case["inputs"]), case["grads"][name])
     values = {key: Value(number) for key, number in case["inputs"].items()}
-    f.evaluate(values).backward() if f.names else None
+    f.evaluate(values).backward()
     assert all(close(values[key].grad, g) for key, g in case["grads"].items())
     dual = f.evaluate({**case["inputs"], name: Dual(case["inputs"][name], 1.0)})
     assert close(getattr(dual, "tangent", 0.0), case["grads"][name])
@@ -382,7 +396,7 @@ def test_second_derivative_of_a_branch():
     assert f.derivative("x").derivative("x").text == "where(c, 6 * x, -sin(x))"
 
 
-# --- simplifying ------------------------------------------------------------------------------------
+# --- simplifying ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -419,7 +433,9 @@ def test_second_derivative_of_a_branch():
         ("x / y / c", "x / (y * c)"),
         ("x * (1 / y)", "x / y"),
         ("4 * x / 2", "2 * x"),
+        ("x ** 0.1 * x ** 0.2", "x ** 0.1 * x ** 0.2"),
         ("x / 3", "x / 3"),
+        ("x / 2", "x / 2"),
         ("2 + 3", "5"),
         ("2 * 3 + 2 ** 10", "1030"),
         ("exp(0) + sigmoid(0)", "1.5"),
@@ -448,10 +464,9 @@ def test_second_derivative_of_a_branch():
         ("2 ** 0.5", "2 ** 0.5"),
         ("1 / 0", "1 / 0"),
         ("1e200 * 1e200", "1e+200 * 1e+200"),
-        ("logsumexp()", "logsumexp()"),
         ("x + (y + c)", "x + (y + c)"),
         ("(x ** 2) ** 0.5", "(x ** 2) ** 0.5"),
-        ("x ** 0.5 * x ** 0.5", "x ** 0.5 * x ** 0.5"),
+        ("x ** 0.5 * y ** 0.5", "x ** 0.5 * y ** 0.5"),
         ("where(c, x, y)", "where(c, x, y)"),
     ],
 )
@@ -495,7 +510,7 @@ def test_large_graphs_simplify_in_linear_time():
     assert time.perf_counter() - start < 60.0
 
 
-# --- writing ----------------------------------------------------------------------------------------
+# --- writing ----------------------------------------------------------------------------------
 
 
 def test_a_formula_too_long_to_write_says_so():
@@ -544,7 +559,7 @@ LATEX = [
     ("tanh(alpha * w1)", r"\tanh\left(\alpha \cdot w_{1}\right)"),
     ("maximum(x, -y)", r"\max\left(x, -y\right)"),
     ("sum(x, -y, c)", r"\left(x + \left(-y\right) + c\right)"),
-    ("sum()", r"\left(0\right)"),
+    ("sum()", "0"),
     ("logsumexp(x, -y)", r"\ln\left(e^{x} + e^{-y}\right)"),
     ("pick(c, x, y)", r"\operatorname{pick}_{c}\left(x, y\right)"),
     ("x < y", r"\left[x < y\right]"),
@@ -601,13 +616,13 @@ def test_latex_is_balanced(f):
         assert clash not in written
 
 
-# --- formula() --------------------------------------------------------------------------------------
+# --- formula() --------------------------------------------------------------------------------
 
 
 def test_formula_of_a_function():
     f = formula(lambda a, b: a * b + a, "a", "b")
     assert (f.text, f.latex) == ("a * b + a", r"a \cdot b + a")
-    assert f.derivative("a").text == "b + 1"
+    assert f.derivative("a").text == "1 + b"
 
 
 def test_formula_with_list_arguments_and_several_results():

@@ -83,9 +83,8 @@ REFERENCES = {
 }
 
 # How many units in the last place a result may be off, where it is not 2: the function is
-# then no elementary one, and its value comes out of several roundings.  In gelu's left tail a
-# rounding of x grows by x * x: 400 half units at -20.
-ULPS = {"sigmoid": 3, "silu": 4, "sum": 4, "gelu": 200, "logsumexp": 4}
+# then no elementary one, and its value comes out of several roundings.
+ULPS = {"sigmoid": 3, "silu": 4, "sum": 4, "gelu": 4, "logsumexp": 4}
 
 FAR = (-700.0, -20.0, 20.0, 700.0)
 
@@ -98,6 +97,8 @@ def points(op, n=60):
     """Seeded points from the domain, then far ones where the function is real and smooth."""
     source = seeded(op)
     found = [tuple(source.uniform(low, high) for low, high in op.domain) for _ in range(n)]
+    if op.domain == (ops.REAL,):  # into saturation
+        found += [(source.uniform(-40.0, 40.0),) for _ in range(n)]
     if op.arity in (1, 2):
         for point in itertools.product(FAR, repeat=op.arity):
             y = exactly(op, point)
@@ -208,12 +209,21 @@ def test_docstring_example_runs(op):
 
 @every_row
 def test_value_against_mpmath(op):
-    allowed = ULPS.get(op.name, 2)
     for point in points(op):
         exact = exactly(op, point)
+        allowed = ULPS.get(op.name, 2)
+        if op is ops.gelu:  # in the left tail the two roundings of x * sqrt(0.5) grow by x * x
+            allowed += 2.0 * min(point[0], 0.0) ** 2
+        # Sums may cancel, and are measured by the units of their largest operand.
         scale = [float(exact), *(point if op in {ops.sum, ops.logsumexp} else ())]
         error = abs(mpmath.mpf(op.value(point)) - exact) / max(map(math.ulp, scale))
         assert error <= allowed, f"{op.name}{point} is {float(error):.3g} ulp off"
+
+
+def test_small_shares_of_logsumexp_are_not_lost():
+    assert ops.logsumexp([0.0, -40.0]) == math.exp(-40.0)
+    assert ops.logsumexp([-40.0, 0.0, -INF]) == math.exp(-40.0)
+    assert ops.logsumexp([1e300, 1e300]) == 1e300
 
 
 @every_row
@@ -481,6 +491,8 @@ def test_method_is_the_row(op):
 def test_operator_of_every_interpreter_is_the_row(symbol):
     # What Value spells out for itself, every other interpreter inherits from Arithmetic.
     class Recorder(Arithmetic):
+        rank = 5
+
         def __op__(self, op, operands):
             return op, operands
 
@@ -494,6 +506,9 @@ def test_operator_of_every_interpreter_is_the_row(symbol):
         spell(object(), me)
     with pytest.raises(NotANumberError, match=re.escape(f"the operator {symbol} needs a real")):
         spell(me, None)
+    v = Value(2.0)  # of lower rank: hands over
+    assert spell(v, me) == op(v, me) == (op, (v, me))
+    assert spell(me, v) == op(me, v) == (op, (me, v))
     assert -me == (ops.neg, (me,))
     assert abs(me) == (ops.abs, (me,))
     assert +me is me

@@ -38,7 +38,9 @@ class Dual(Arithmetic):
 
     Args:
         primal: the number, or a `Value` or a `Dual` of a lower level.
-        tangent: its derivative in the direction of interest.
+        tangent: its derivative in the direction of interest; None for a number that
+            does not move.  That is not 0.0, which would travel on and meet an infinite
+            derivative (``0 * inf = nan``).
         level: which differentiation it belongs to; see `new_level`.
 
     Example:
@@ -65,12 +67,13 @@ class Dual(Arithmetic):
         moving = [isinstance(x, Dual) and x.level == level for x in operands]
         primals = tuple([x.primal if m else x for x, m in zip(operands, moving, strict=True)])
         y = op.apply(primals)
+        wanted = [m and x.tangent is not None for x, m in zip(operands, moving, strict=True)]
         tangent: Any = None
-        for x, slope in zip(operands, op.derivatives(y, primals, moving), strict=True):
+        for x, slope in zip(operands, op.derivatives(y, primals, wanted), strict=True):
             if slope is not NO_EDGE:
                 term = slope * x.tangent
                 tangent = term if tangent is None else tangent + term
-        return y if tangent is None else Dual(y, tangent, level)
+        return Dual(y, tangent, level)
 
     def __gate__(self, taken: bool) -> Any:
         return gate(self.primal, taken)

@@ -236,7 +236,9 @@ def pull_back(
         level = max(levels)
         ys = [_split(y, level) for y in outputs]
         ws = [_split(w, level) for w in seeds]
-        first = pull_back([y for y, _ in ys], [w for w, _ in ws], inputs, graph=graph, private=private)
+        first = pull_back(
+            [y for y, _ in ys], [w for w, _ in ws], inputs, graph=graph, private=private
+        )
         second = pull_back(
             [dy for _, dy in ys] + [y for y, _ in ys],
             [w for w, _ in ws] + [dw for _, dw in ws],
@@ -321,7 +323,7 @@ def _is_zero(x: Any) -> bool:
 def _split(x: Any, level: int) -> tuple[Any, Any]:
     """Primal and tangent of ``x``, as seen by the differentiation of that level."""
     if isinstance(x, Dual) and x.level == level:
-        return x.primal, x.tangent
+        return x.primal, 0.0 if x.tangent is None else x.tangent
     return x, 0.0
 
 
@@ -393,15 +395,11 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
         leaves, structure = flatten(primal, f"primal {i}")
         moves = matching(tangent, structure, f"tangent {i}", f"primal {i}")
-        # An input that does not move stays a constant: its tangent 0 would meet infinite
-        # derivatives (0 * inf = nan) that have nothing to do with the direction asked for.
+        # A tangent 0 would meet infinite derivatives that have nothing to do with the
+        # direction asked for.
+        moves = [None if _is_zero(dx) else dx for dx in moves]
         fed.append(
-            structure.fill(
-                [
-                    x if _is_zero(dx) else Dual(x, dx, level)
-                    for x, dx in zip(leaves, moves, strict=True)
-                ]
-            )
+            structure.fill([Dual(x, dx, level) for x, dx in zip(leaves, moves, strict=True)])
         )
     outputs, structure = flatten(f(*fed), "the function's result")
     split = [_split(y, level) for y in outputs]

@@ -153,7 +153,9 @@ def _matched(found: Any, like: Any, what: str) -> Iterator[float]:
     """The numbers of a gradient, part by part as in the argument that it belongs to."""
     if isinstance(like, Mapping):
         if not isinstance(found, Mapping) or set(found) != set(like):
-            raise ShapeError(f"{what} must be a dict with the keys {list(like)}; got {describe(found)}")
+            raise ShapeError(
+                f"{what} must be a dict with the keys {list(like)}; got {describe(found)}"
+            )
         for key, part in like.items():
             yield from _matched(found[key], part, f"{what}[{key!r}]")
         return

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import random
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
-from itertools import combinations
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
-from chainrule.checking.differences import LineSlopes, Slope, slopes_along
-from chainrule.checking.report import DirectionCheck, GradientReport, InputCheck
-from chainrule.errors import NotANumberError, OptionError, ShapeError, describe
-from chainrule.modes import no_grad
-from chainrule.operation import Operand
-from chainrule.structure import Structure, flatten
-from chainrule.transforms import jvp, value_and_grad
-from chainrule.value import Value
+from chainrule.checking.calling import (
+    evaluator,
+    foreign_gradient,
+    names_of,
+    own_gradients,
+    quiet,
+    quietly,
+)
+from chainrule.checking.differences import slopes_along
+from chainrule.checking.directions import blamed, through_kinks
+from chainrule.checking.report import GradientReport
+from chainrule.checking.verdict import Evidence, verdict_on, without_value
+from chainrule.errors import OptionError, ShapeError, describe
+from chainrule.structure import flatten
 
 __all__ = ["check_gradients"]
-
-SAFETY: Final = 3.0
-"""A gradient may be off by so many times the estimated error of the differences."""
-RESOLVED: Final = 1e-4
-"""Differences less certain than this, in proportion, decide only what is glaring."""
-GLARING: Final = 10.0
-PAIRS: Final = 6
-"""Up to so many inputs with kinks are also moved two by two, to find which is to blame."""
 
 
 def check_gradients(
@@ -92,25 +84,30 @@ def check_gradients(
             "at least one number in x"
         )
     xs = [float(x) for x in leaves]
-    names = [name for arg in zip(_arguments(f, len(point)), point, strict=True) for name in _named(*arg)]
-    evaluate = _evaluator(f, structure, own=gradient is None)
-    value = evaluate(xs)
-    if gradient is None:
-        found, forward = _own(f, structure, xs)
-    else:
-        found = _foreign(gradient, structure.fill(xs), point)
-        forward = [None] * len(xs)
+    names = names_of(f, point)
+    evaluate = evaluator(f, structure, own=gradient is None)
+    forward: list[float | None] = [None] * len(xs)
+    with quietly():
+        value = evaluate(xs)
+        if gradient is None:
+            found, forward = own_gradients(f, structure, xs)
+        else:
+            found = foreign_gradient(gradient, structure, xs, point)
+        if not math.isfinite(value):
+            checks = [
+                without_value(*known, value)
+                for known in zip(names, xs, found, forward, strict=True)
+            ]
+            return GradientReport(tuple(checks), (), value, gradient is not None)
 
-    def around(i: int) -> Callable[[float], float]:
-        return lambda x: _quiet(evaluate, [*xs[:i], x, *xs[i + 1 :]])
+        def near(moved: list[float]) -> float:
+            return quiet(evaluate, moved)
 
-    with _no_warnings():
-        lines = [slopes_along(around(i), x) for i, x in enumerate(xs)] if math.isfinite(value) else []
-        judge = _Judge(names, xs, found, forward, lines, tolerance)
-        checks = [judge.verdict(i) for i in range(len(xs))]
-        tried = []
-        if any(check.verdict == "kink" for check in checks):
-            tried = _try_directions(evaluate, xs, found, checks, directions, seed, tolerance)
-    return GradientReport(
-        tuple(_blame(checks, tried)), tuple(tried), value, gradient is not None
-    )
+        def along(i: int) -> Callable[[float], float]:
+            return lambda x: near([*xs[:i], x, *xs[i + 1 :]])
+
+        lines = [slopes_along(along(i), x) for i, x in enumerate(xs)]
+        known = Evidence(names, xs, found, forward, lines, tolerance)
+        checks = [verdict_on(i, known) for i in range(len(xs))]
+        tried = through_kinks(near, known, checks, directions, seed)
+    return GradientReport(tuple(blamed(checks, tried)), tuple(tried), value, gradient is not None)

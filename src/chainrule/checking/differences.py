@@ -20,6 +20,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 __all__ = ["LineSlopes", "Slope", "slopes_along"]
@@ -55,14 +56,19 @@ class LineSlopes:
         right: the slope going up, None where the function is not finite there.
         central: the slope from both sides together, None if one is missing.
         typical: the steepest slope seen near the point; tells a zero from a small number.
+        natural: the slope that takes the value at the point to zero over the size of
+            the point; what a slope is small in comparison with, where none is seen.
         noise: how much the function's values jump about from rounding.
+        finest: the smallest step.
     """
 
     left: Slope | None
     right: Slope | None
     central: Slope | None
     typical: float
+    natural: float
     noise: float
+    finest: float
 
 
 def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
@@ -111,8 +117,16 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
             2,
         )
     near = max(abs(x), FIRST) / 64.0
-    typical = max([abs((y - at) / h) for h, y in (*ups, *downs) if abs(h) < near], default=0.0)
-    return LineSlopes(one_sided(downs), one_sided(ups), central, typical, jitter())
+    seen = [(abs(y - at) - 3.0 * jitter(y)) / abs(h) for h, y in (*ups, *downs) if abs(h) < near]
+    return LineSlopes(
+        left=one_sided(downs),
+        right=one_sided(ups),
+        central=central,
+        typical=max([0.0, *seen]),
+        natural=abs(at) / max(abs(x), 1.0),
+        noise=jitter(),
+        finest=steps[-1],
+    )
 
 
 def _steps(x: float) -> list[float]:
@@ -121,7 +135,7 @@ def _steps(x: float) -> list[float]:
     if x != 0.0:
         sizes.add(math.frexp(x)[1] // 2)
     exponents = {size - level for size in sizes for level in range(LEVELS)}
-    steps = [math.ldexp(FIRST, 2 * e) for e in sorted(exponents, reverse=True) if e > -500]
+    steps = [math.ldexp(FIRST, 2 * e) for e in sorted(exponents, reverse=True) if e > -530]
     return [h for h in steps if h > 4.0 * math.ulp(x)]
 
 
@@ -146,24 +160,30 @@ def _noise(
     ups: list[tuple[float, float]],
     downs: list[tuple[float, float]],
 ) -> float:
-    """The largest third difference over points so near that the curve itself has none.
+    """How much values jump about, seen at the smallest steps.
 
-    A function that works in float32 stands still over the smallest steps; it is looked
-    at where it first moves.
+    A function that rounds coarsely on the way stands still there, like a staircase; so
+    it is also looked at where it first moves.  If it moves in jumps, that is its noise.
     """
-    largest = 0.0
+    noise = 0.0
     for side in (ups, downs):
-        if not side:
-            continue
-        moves = [h for h, y in side if y != at]
-        start = side[-1][0]
-        if moves and abs(moves[-1]) < 2e-5 * abs(x):
-            start = moves[-1]
-        row = [f(x + start * (1.0 + i / 8.0)) for i in range(8)]
-        for _ in range(3):
-            row = [b - a for a, b in zip(row, row[1:], strict=False)]
-        largest = max([largest, *[abs(d) for d in row if math.isfinite(d)]])
-    return largest
+        if side:
+            start = side[-1][0]
+            noise = max(noise, *_differences([f(x + start * i) for i in range(4, 12)], 3))
+            moves = [h for h, y in side if y != at]
+            if moves and moves[-1] != start:
+                row = [f(x + moves[-1] * (0.9 + i / 7.0)) for i in range(16)]
+                jumps = _differences(row, 1)
+                if jumps.count(0.0) >= 4:
+                    noise = max(noise, *jumps)
+    return noise
+
+
+def _differences(row: list[float], order: int) -> list[float]:
+    """The sizes of the differences of a row of values; those of order 3 show no curve."""
+    for _ in range(order):
+        row = [b - a for a, b in pairwise(row)]
+    return [abs(d) for d in row if math.isfinite(d)]
 
 
 def _unit(values: Sequence[float]) -> float:
@@ -200,14 +220,12 @@ def _diverging(
     if min([abs(y - at) for _, y in side[-6:]]) <= 20.0 * noise:
         return 0.0
     growth = RATIO**0.25
-    if all(b / a >= growth for a, b in zip(last, last[1:], strict=False)):
+    if all(b / a >= growth for a, b in pairwise(last)):
         return math.copysign(math.inf, last[-1])
     return 0.0
 
 
-def _limit(
-    steps: list[float], quotients: list[float], noise: list[float], power: int
-) -> Slope:
+def _limit(steps: list[float], quotients: list[float], noise: list[float], power: int) -> Slope:
     """The limit of difference quotients for steps to zero.
 
     ``row[k]`` combines the quotients of the step at hand and of the ``k`` next smaller

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from textwrap import wrap
 from typing import Any, Final
 
 from chainrule.errors import GradientMismatch
@@ -141,7 +142,7 @@ class GradientReport:
                 if found.verdict == "agrees":
                     lines[-1] += f" {found.reason}"
                 else:
-                    lines += ["      " + line for line in found.reason.splitlines()]
+                    lines += [" " * 6 + line for line in wrap(found.reason, 82)]
         if len(shown) < len(self.inputs):
             lines.append(f"  ... and {len(self.inputs) - len(shown)} inputs that agree")
         return "\n".join(lines)
@@ -160,8 +161,8 @@ class GradientReport:
 
 def _measured(x: InputCheck) -> str:
     """What the differences found, in as many words as a column has room for."""
-    if x.verdict in ("kink", "edge") or x.numeric is None:
-        left = "none" if x.left is None else f"{x.left:.6g}"
-        right = "none" if x.right is None else f"{x.right:.6g}"
+    if x.numeric is None or x.error is None:
+        left = "none" if x.left is None else f"{x.left + 0.0:.6g}"
+        right = "none" if x.right is None else f"{x.right + 0.0:.6g}"
         return f"left {left}, right {right}"
     return f"{x.numeric:.9g} +- {x.error:.1g}"

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from chainrule.checking.differences import LineSlopes, Slope
 from chainrule.checking.report import InputCheck
 
-__all__ = ["SAFETY", "Evidence", "verdict_on"]
+__all__ = ["SAFETY", "Evidence", "between", "verdict_on", "without_value"]
 
 SAFETY: Final = 3.0
 """A gradient may be off by so many times the estimated error of the differences."""
 RESOLVED: Final = 1e-4
-"""Differences less certain than this, in proportion, decide only what is glaring."""
+"""Differences less certain than this, in proportion, decide only what is glaring ..."""
 GLARING: Final = 10.0
+"""... off by so many errors, ..."""
+COARSE: Final = 1e-2
+"""... and those less certain than this decide nothing."""
+JUMP: Final = 10.0
+"""Two one-sided slopes are not the same if they differ by so many errors."""
+NOT_A_NUMBER: Final = "nan is no slope: look for an infinite local derivative times zero"
 EPSILON: Final = 2.0**-52
 DIGITS: Final = 15
 
@@ -56,38 +62,50 @@ def verdict_on(i: int, known: Evidence) -> InputCheck:
     if central and line.left and line.right and line.left.value == line.right.value:
         # Infinite on both sides alike (else central is more exact than either).
         central = line.left if math.isinf(line.left.value) else central
-    blank = InputCheck(
-        name=known.names[i],
-        value=known.xs[i],
-        verdict="",
-        gradient=g,
-        forward=other,
+    blank = replace(
+        _blank(known.names[i], known.xs[i], g, other),
         numeric=None if central is None else central.value,
         error=None if central is None else central.error,
         left=None if line.left is None else line.left.value,
         right=None if line.right is None else line.right.value,
-        digits=None,
-        ratio=None,
-        reason="",
     )
     if other is not None and _differ(g, other, known.tolerance):
         return _modes_differ(blank, known, i)
     if line.left is None or line.right is None or central is None:
         return _at_the_edge(blank, line.left or line.right)
     if _is_kink(line.left, line.right, known.tolerance):
-        if _between(g, line.left, line.right, known.tolerance):
-            return replace(
-                blank,
-                verdict="kink",
-                reason="the slope jumps here, and the gradient lies between its two sides",
-            )
-        return replace(
-            blank,
-            verdict="bug",
-            reason=f"at a kink: the slope jumps from {line.left.value:.6g} to "
-            f"{line.right.value:.6g}, and the gradient lies outside",
-        )
+        jumps = replace(blank, numeric=None, error=None)
+        if between(g, line.left, line.right, known.tolerance):
+            text = "the slope jumps here, and the gradient lies between its two sides"
+            return replace(jumps, verdict="kink", reason=text)
+        text = "the slope jumps here, and the gradient lies outside its two sides"
+        return replace(jumps, verdict="bug", reason=NOT_A_NUMBER if math.isnan(g) else text)
     return _smooth(blank, known, i, central, line)
+
+
+def without_value(
+    name: str, x: float, gradient: float, forward: float | None, value: float
+) -> InputCheck:
+    """The verdict on an input of a function that is not finite at the point itself."""
+    text = f"the function itself is {value} at this point"
+    return replace(_blank(name, x, gradient, forward), verdict="edge", reason=text)
+
+
+def _blank(name: str, x: float, gradient: float, forward: float | None) -> InputCheck:
+    return InputCheck(
+        name,
+        x,
+        verdict="",
+        gradient=gradient,
+        forward=forward,
+        numeric=None,
+        error=None,
+        left=None,
+        right=None,
+        digits=None,
+        ratio=None,
+        reason="",
+    )
 
 
 def _differ(g: float, other: float, tolerance: float) -> bool:
@@ -127,10 +145,11 @@ def _is_kink(left: Slope, right: Slope, tolerance: float) -> bool:
     size = max(abs(left.value), abs(right.value))
     if math.isinf(size):
         return jump > 0.0 and math.isfinite(left.error + right.error)
-    return jump > GLARING * (left.error + right.error) + tolerance * size
+    return jump > JUMP * (left.error + right.error) + tolerance * size
 
 
-def _between(g: float, left: Slope, right: Slope, tolerance: float) -> bool:
+def between(g: float, left: Slope, right: Slope, tolerance: float) -> bool:
+    """Whether a derivative lies between the slopes of the two sides of a kink."""
     low, high = sorted((left.value, right.value))
     sizes = [abs(x) for x in (low, high) if math.isfinite(x)]
     slack = SAFETY * (left.error + right.error) + tolerance * max(sizes, default=0.0)
@@ -141,27 +160,26 @@ def _smooth(
     blank: InputCheck, known: Evidence, i: int, found: Slope, line: LineSlopes
 ) -> InputCheck:
     g, d, error = blank.gradient, found.value, found.error
-    if g == d:
-        error = 0.0 if math.isinf(g) or (g == 0.0 == line.typical) else error
-    gap = 0.0 if g == d else abs(g - d)
-    size = max(abs(g), abs(d))
-    allowed = SAFETY * error + known.tolerance * size + 8.0 * EPSILON * line.typical
+    if g == d and (error == 0.0 or g == line.typical == 0.0):
+        return replace(blank, verdict="agrees", digits=DIGITS, reason="exactly")
+    finite = math.isfinite(g) and math.isfinite(d)
+    size = max(abs(g), abs(d)) if finite else math.inf
     resolved = error <= RESOLVED * size
-    if not resolved:
-        allowed = max(allowed, GLARING * error)
-    if not gap <= allowed and not math.isinf(error):
+    allowed = (SAFETY if resolved else GLARING) * error
+    allowed += known.tolerance * size + 8.0 * EPSILON * line.typical
+    decisive = error <= COARSE * size and not math.isinf(error)
+    if decisive and not (finite and abs(g - d) <= allowed):
         causes = "; or ".join(_causes(i, known))
         text = causes or "the two have no simple relation: look at the rule of each operation"
         return replace(blank, verdict="bug", ratio=_ratio(g, d), reason=text)
-    if gap == error == 0.0:
-        return replace(blank, verdict="agrees", digits=DIGITS, reason="exactly")
     if resolved:
-        digits = _digits(max(gap, error) / size)
+        digits = _digits(max(abs(g - d), error) / size)
         return replace(blank, verdict="agrees", digits=digits, reason=f"to {digits} digits")
-    if size <= SAFETY * error <= RESOLVED * line.typical:
-        digits = _digits(error / line.typical)
-        text = f"as zero, to {error:.0e}"
-        return replace(blank, verdict="agrees", digits=digits, reason=text)
+    # A slope of nothing has no digits of its own; it is compared with what there is around.
+    around = max(line.typical, line.natural if g == 0.0 else 0.0)
+    if size <= SAFETY * error <= RESOLVED * around:
+        digits = _digits(error / around)
+        return replace(blank, verdict="agrees", digits=digits, reason=f"as zero, to {error:.0e}")
     return replace(blank, verdict="precision", reason=_why_unresolved(error, line))
 
 
@@ -170,15 +188,20 @@ def _digits(proportion: float) -> int:
 
 
 def _why_unresolved(error: float, line: LineSlopes) -> str:
-    if math.isinf(error) or line.noise == 0.0:
+    if error > 10.0 * line.noise / line.finest:  # more than noise can do at any step
         return (
             "the differences do not settle as the step shrinks: the slope may be infinite here, "
             "or the function too wild"
         )
+    if line.typical == 0.0:
+        return (
+            "the function does not change visibly with this input: a slope within "
+            f"+- {error:.1g} would be lost in the rounding of its values"
+        )
     return (
-        f"the function's values are uncertain by about {line.noise:.1g}, so its differences show\n"
-        f"the slope only to +- {error:.1g}. Use float64 throughout, or smaller numbers, and\n"
-        "avoid subtracting numbers that are nearly equal; a random function needs a fixed seed."
+        f"the function's values are uncertain by about {line.noise:.1g}, so differences show the "
+        f"slope only to +- {error:.1g}; use float64 throughout, or smaller numbers, and avoid "
+        "subtracting numbers that are nearly equal; a random function needs a fixed seed"
     )
 
 
@@ -196,10 +219,7 @@ def _causes(i: int, known: Evidence) -> Iterator[str]:
     g = known.gradient[i]
     d = known.slope(i)
     if not math.isfinite(g):
-        yield (
-            f"the gradient is {g} where the function is smooth: an infinite local derivative, "
-            "perhaps times zero (0 * inf), or an overflow on the way"
-        )
+        yield NOT_A_NUMBER if math.isnan(g) else "an overflow on the way, or a division by zero"
         return
     if g == 0.0:
         yield (
@@ -216,7 +236,11 @@ def _causes(i: int, known: Evidence) -> Iterator[str]:
         (-1.0, "the ratio is -1: a sign is wrong"),
         (2.0, "the ratio is 2: counted twice, or a factor 1/2 is missing"),
         (0.5, "the ratio is 0.5: a factor 2 is missing, or one of two uses (= for +=)"),
-        *(((float(n), f"the ratio is {n}, the number of inputs: a sum for a mean"),) if n > 2 else ()),
+        *(
+            ((float(n), f"the ratio is {n}, the number of inputs: a sum for a mean"),)
+            if n > 2
+            else ()
+        ),
         *(((1.0 / n, f"the ratio is 1/{n}: a mean for a sum over the inputs"),) if n > 2 else ()),
         (x, f"the ratio is {x:.6g}, the input itself: a factor too many"),
         (1.0 / x if x else 0.0, "the ratio is one over the input: it is missing as a factor"),

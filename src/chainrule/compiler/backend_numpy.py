@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from chainrule import ops
 from chainrule.compiler import runtime
 from chainrule.compiler.program import (
     Block,
@@ -21,9 +22,10 @@ from chainrule.compiler.program import (
     Take,
 )
 from chainrule.compiler.rules import RESULT, Expression, Speller, elementwise_partials, literal
+from chainrule.compiler.update import Update
 from chainrule.operation import CALL
 
-__all__ = ["emit"]
+__all__ = ["Source", "emit", "emit_update"]
 
 SPELLINGS: Final = {
     "exp": "np.exp({0})",
@@ -83,16 +85,19 @@ class Source:
     Attributes:
         text: the source, two functions: ``forward(theta, inputs, rows)`` gives the
             outputs, of shape (rows, outputs), and ``forward_backward(theta, inputs,
-            seed, rows)`` also the gradient of their sum weighted by ``seed``.
+            seed, rows)`` also the gradient of the first, weighted by ``seed`` of
+            shape (rows, 1) and summed.
         constants: the arrays of numbers that the source names.
     """
 
     text: str
     constants: dict[str, Any]
 
-    def load(self) -> dict[str, Any]:
-        """The functions that the source defines."""
-        namespace: dict[str, Any] = {"np": np, **self.constants}
+    def load(self, dtype: Any = np.float64) -> dict[str, Any]:
+        """The functions that the source defines, with constants of the given dtype."""
+        namespace: dict[str, Any] = {"np": np}
+        for name, array in self.constants.items():
+            namespace[name] = array.astype(dtype) if array.dtype.kind == "f" else array
         namespace.update({name: getattr(runtime, name) for name in runtime.__all__})
         exec(compile(self.text, "<chainrule program>", "exec"), namespace)  # our own text
         return namespace
@@ -113,6 +118,7 @@ class _Writer:
         self.read: set[Group] = set()  # what the present function names
         self.inlined: dict[Group, Spelled] = {}
         self.used_views: set[str] = set()
+        self.added_to: set[str] = set()  # views of theta whose gradient is accumulated
         self._name_groups()
         self.expressions: dict[int, Expression] = {
             id(s): elementwise_partials(s)
@@ -189,6 +195,13 @@ class _Writer:
 
     def matrix(self, take: Take) -> str:
         """Members of a group, of shape (n, k) or (rows, n, k)."""
+        return self._matrix(take, f"{len(take.index)}, ")
+
+    def stacked(self, take: Take) -> str:
+        """Members of a group, of shape (n, k) or, those of all examples, (rows * n, k)."""
+        return self._matrix(take, "")
+
+    def _matrix(self, take: Take, n_text: str) -> str:
         group, index = take.group, take.index
         n, k = index.shape
         if group.kind == "constant":
@@ -201,10 +214,12 @@ class _Writer:
         if (index.ravel() == np.arange(start, start + n * k)).all():
             part = "" if n * k == group.size else f"[:, {start}:{start + n * k}]"
             if group.batched:
-                return f"{text}{part}.reshape(-1, {n}, {k})"
+                return f"{text}{part}.reshape(-1, {n_text}{k})"
             return f"{text}{part.replace(':, ', '')}.reshape({n}, {k})"
         name = self.constant("I", index)
-        return f"{text}[:, {name}]" if group.batched else f"{text}[{name}]"
+        if not group.batched:
+            return f"{text}[{name}]"
+        return f"{text}[:, {name}]" if n_text else f"{text}[:, {name}].reshape(-1, {k})"
 
     def view(self, stem: str, index: Index) -> str:
         """A name for part of theta, as a view where it is regular."""
@@ -262,7 +277,7 @@ class _Writer:
         if backward and self.wanted is self.program.parameters:
             head.append("dtheta = np.zeros_like(theta)")
             for view, subscript in self.views:
-                if f"d{view} += " in "\n".join(lines):
+                if view in self.added_to:
                     head.append(f"d{view} = dtheta{subscript}")
         body = "\n".join(
             [f"    {line}".rstrip() for line in [*head, *([""] if head else []), *lines]]
@@ -281,6 +296,8 @@ class _Writer:
             text, _ = self.vector(take)
             if literal(take) is not None:
                 text = f"np.array([{text}])"
+            elif len(pieces) > 1 and _repeats(take.index):
+                text = f"np.repeat({text}, {len(take.index)}, axis=-1)"
             texts.append(text)
         joined = texts[0] if len(texts) == 1 else f"beside({', '.join(texts)})"
         width = len(self.program.outputs)
@@ -296,6 +313,7 @@ class _Writer:
             for take in _takes(statement):
                 consumers.setdefault(take.group, []).append((statement, take))
         returned = {take.group for take in self.program.outputs}
+        stands_for = {s.target: s.nodes for s in self.program.statements}
         lines = []
         for statement in self.program.statements:
             target = statement.target
@@ -316,11 +334,7 @@ class _Writer:
                 continue
             nodes = statement.nodes
             if isinstance(statement, Elementwise) and statement.operands[0].group in self.inlined:
-                nodes += next(
-                    s.nodes
-                    for s in self.program.statements
-                    if s.target is statement.operands[0].group
-                )
+                nodes += stands_for[statement.operands[0].group]
             lines.append(f"{target.name} = {text}  # {nodes} scalar node{'s' * (nodes > 1)}")
         return lines
 
@@ -331,10 +345,12 @@ class _Writer:
         if isinstance(statement, Reduce):
             return self._reduce(statement), CALL
         terms = [self._block(block) for block in statement.blocks]
+        text, precedence = " + ".join([text for text, _ in terms]), 1
         if len(terms) == 1:
-            return terms[0]
-        texts = [text if precedence >= 1 else f"({text})" for text, precedence in terms]
-        return " + ".join(texts), 1
+            text, precedence = terms[0]
+        if all(take.index.shape[1] == 1 and _repeats(take.index[:, 0]) for take in _takes(statement)):
+            return f"np.repeat({text}, {statement.target.size}, axis=-1)", CALL  # a + b and b + a
+        return text, precedence
 
     def _block(self, block: Block) -> Spelled:
         n, k = block.left.index.shape
@@ -347,16 +363,14 @@ class _Writer:
         if block.form == "matrix":
             right = self.matrix(block.right)
             right += ".swapaxes(-1, -2)" if block.right.group.batched else ".T"
+            batched = block.left.group.batched or block.right.group.batched
             if block.p == 1:
                 left = self._row(block.left)
                 if block.right.group.batched:
                     return f"({left}[..., None, :] @ {right})[..., 0, :]", CALL
                 return f"{left} @ {right}", 2
-            shape = "-1, " if block.left.group.batched or block.right.group.batched else ""
-            return (
-                f"({self.matrix(block.left)} @ {right}).reshape({shape}{block.p * block.q})",
-                CALL,
-            )
+            left = self.matrix(block.left) if block.right.group.batched else self.stacked(block.left)
+            return f"({left} @ {right}).reshape({'-1, ' * batched}{block.p * block.q})", CALL
         if k == 1:
             left, right = self._column(block.left), self._column(block.right)
             return f"{left} * {right}", 2
@@ -372,7 +386,7 @@ class _Writer:
         index = take.index[0]
         text = _safe(self.vector(take, index))
         if literal(Take(take.group, index)) is not None:
-            return f"np.full({len(index)}, {text})"
+            return f"np.full({len(index)}, {text}, theta.dtype)"
         return f"np.repeat({text}, {len(index)}, axis=-1)" if _repeats(index) else text
 
     def _column(self, take: Take) -> str:
@@ -416,8 +430,7 @@ class _Writer:
                 always = reached.setdefault(group, np.zeros(group.size, dtype=bool))
                 np.logical_or.at(always, index, by)
 
-        for take in self.program.outputs:
-            reach(take, take.index, True)
+        reach(self.program.outputs[0], self.program.outputs[0].index, True)
         for statement in reversed(self.program.statements):
             target = statement.target
             if not target.differentiable or target not in reached:
@@ -446,11 +459,9 @@ class _Writer:
         self.given: dict[Group, list[tuple[Index, str]]] = {}
         self.given_masks: dict[Group, list[tuple[Index, str]]] = {}
         batch = Group("computed", 1, batched=True)
-        for i, take in enumerate(self.program.outputs):
-            seed = "seed" if len(self.program.outputs) == 1 else f"seed[:, {i}:{i + 1}]"
-            self._give(take.group, take.index, seed, batch)
-            if take.group in self.masked:
-                self._give_mask(take.group, take.index, "True")
+        objective = self.program.outputs[0]
+        self._give(objective.group, objective.index, "seed", batch)
+        self._give_mask(objective.group, objective.index, "True", batch)
         for statement in reversed(self.program.statements):
             target = statement.target
             if target.differentiable and target in self.given:
@@ -459,14 +470,12 @@ class _Writer:
                     self._back_elementwise(statement, adjoint)
                 elif isinstance(statement, Reduce):
                     self._back_reduce(statement, adjoint)
-                elif target in self.masked:
-                    self._back_masked_contract(statement, adjoint)
                 else:
                     for block in statement.blocks:
                         self._back_block(block, target, adjoint)
         if self.wanted is not self.program.parameters:
             if self.wanted not in self.given:
-                self.lines.append(f"d{self.wanted.name} = np.zeros((rows, {self.wanted.size}))")
+                self.lines.append(f"d{self.wanted.name} = np.zeros((rows, {self.wanted.size}), theta.dtype)")
             else:
                 self._settle(self.wanted)
         return self.lines
@@ -510,9 +519,9 @@ class _Writer:
             return
         flat = index.ravel()
         if source.batched and not group.batched:
-            text = f"{_safe((text, 1 if ' ' in text else CALL))}.sum(0)"
+            text = f"{_called(text)}.sum(0)"
         if index.ndim == 1 and len(flat) > 1 and _repeats(flat):
-            text = f"{_safe((text, 1 if ' ' in text else CALL))}.sum(-1, keepdims=True)"
+            text = f"{_called(text)}.sum(-1, keepdims=True)"
             flat = index = flat[:1]
         if group is self.program.parameters:
             view = self.view("W" if index.ndim == 2 else "b", index)
@@ -520,15 +529,19 @@ class _Writer:
             if (key, "gathered") in self.named:
                 self.lines.append(f"scatter_add(dtheta, {self.constant('I', index)}, {text})")
             else:
+                self.added_to.add(view)
                 self.lines.append(f"d{view} += {text}")
             return
         self.given.setdefault(group, []).append((flat, text))
 
-    def _give_mask(self, group: Group, index: Index, text: str) -> None:
-        if not group.differentiable or group is self.program.parameters:
+    def _give_mask(self, group: Group, index: Index, text: str, source: Group) -> None:
+        """Say for which members of a group, in which examples, a gradient was given."""
+        if group not in self.masked:
             return
+        if source.batched and not group.batched and text != "True":
+            text = f"{_called(text)}.any(0)"
         if len(index) > 1 and _repeats(index):
-            text = f"{_safe((text, 1))}.any(-1, keepdims=True)" if text != "True" else text
+            text = f"{_called(text)}.any(-1, keepdims=True)" if text != "True" else text
             index = index[:1]
         self.given_masks.setdefault(group, []).append((index, text))
 
@@ -556,7 +569,7 @@ class _Writer:
                 amount = f"np.where({condition}, {adjoint}, 0.0)"
                 own = condition if target not in self.masked else f"{mask} & {condition}"
                 if take.group in self.masked:
-                    self._give_mask(take.group, take.index, self._bool(own, statement))
+                    self._give_mask(take.group, take.index, self._bool(own, statement), target)
             else:
                 if partial.number is not None:
                     number = self.speller.number(partial.number)[0]
@@ -564,13 +577,14 @@ class _Writer:
                     amount = special.get(number, f"{adjoint} * {number}")
                 else:
                     text, precedence = _with_conditions(texts[partial.node])
-                    amount = f"{adjoint} * {text if precedence >= 2 else f'({text})'}"
+                    # d * (1 / x) as the rule has it, not (d * 1) / x: at 1e-320 they differ
+                    least = CALL if expression.trace.ops[partial.node] is ops.div else 2
+                    amount = f"{adjoint} * {text if precedence >= least else f'({text})'}"
                 if target in self.masked:
                     amount = f"np.where({mask}, {amount}, 0.0)"
                 if take.group in self.masked:
-                    self._give_mask(
-                        take.group, take.index, mask if target in self.masked else "True"
-                    )
+                    reached = mask if target in self.masked else "True"
+                    self._give_mask(take.group, take.index, reached, target)
             self._give(take.group, take.index, amount, target)
 
     def _bool(self, text: str, statement: Statement) -> str:
@@ -620,91 +634,93 @@ class _Writer:
                     own = f"truth({mask}, {shape})[..., {start}:{end}]"
                     if target.size > 1:
                         own = f"{own}.reshape({'-1, ' * target.batched}{take.index.size})"
-                self._give_mask(take.group, take.index.ravel(), own)
+                self._give_mask(take.group, take.index.ravel(), own, target)
             start = end
 
     def _back_block(self, block: Block, target: Group, adjoint: str) -> None:
+        self._reach_block(block, target)
         n, k = block.left.index.shape
-        for take in (block.left, block.right):
-            if take is not None and take.group in self.masked:
-                flat = block.flat()[take is block.right]
-                assert flat is not None
-                self._give_mask(take.group, flat.ravel(), "True")
         if block.right is None:
             amount = adjoint if k == 1 else f"np.repeat({adjoint}, {k}, axis=-1)"
             self._give(block.left.group, block.left.index.ravel(), amount, target)
         elif block.form == "matrix":
             self._back_matrix(block, block.right, target, adjoint)
         else:
+            deep = n > 1 and k > 1
+            tail = "[..., None]" if deep else ""
             for mine, other in ((block.left, block.right), (block.right, block.left)):
                 if not mine.group.differentiable:
                     continue
-                if k == 1:
-                    amount = f"{adjoint} * {self._column(other)}"
-                elif n == 1:
-                    amount = f"{adjoint} * {self._row(other)}"
-                else:
-                    amount = f"({adjoint}[..., None] * {self.matrix(other)})"
-                    amount += f".reshape({'-1, ' * target.batched}{n * k})"
+                spell = self._column if k == 1 else self._row if n == 1 else self.matrix
+                amount = f"{adjoint}{tail} * {spell(other)}"
+                if target in self.masked:
+                    amount = f"np.where(m{target.name}{tail}, {amount}, 0.0)"
+                if deep:
+                    amount = f"{_called(amount)}.reshape({'-1, ' * target.batched}{n * k})"
                 self._give(mine.group, mine.index.ravel(), amount, target)
+
+    def _reach_block(self, block: Block, target: Group) -> None:
+        """Pass the mask of a sum on to its terms."""
+        k = block.left.index.shape[1]
+        for take in (block.left, block.right):
+            if take is None or take.group not in self.masked:
+                continue
+            mask = "True"
+            if target in self.masked:
+                mask = f"m{target.name}"
+                if block.form == "matrix":
+                    axis = -2 if take is block.right else -1
+                    shape = f"{'-1, ' * target.batched}{block.p}, {block.q}"
+                    mask = f"{mask}.reshape({shape}).any({axis})"
+                if k > 1:
+                    mask = f"np.repeat({mask}, {k}, axis=-1)"
+            self._give_mask(take.group, take.index.ravel(), mask, target)
 
     def _back_matrix(self, block: Block, right: Take, target: Group, adjoint: str) -> None:
         left = block.left
-        p, q = block.p, block.q
-        plain = not right.group.batched and left.group.batched == target.batched
-        if p == 1 and plain:
+        p, q, k = block.p, block.q, left.index.shape[1]
+        one = Group("computed", 1, batched=False)  # these products sum over the batch
+        mask = f"m{target.name}" if target in self.masked else ""
+
+        def product(turn: str, other: str) -> str:
+            """The adjoint, in another shape, times a matrix."""
+            if mask:
+                return f"masked_product({adjoint}{turn}, {mask}{turn}, {other})"
+            return f"{adjoint}{turn} @ {other}"
+
+        def give(mine: Take, amount: str, source: Group) -> None:
+            if mine.group is self.program.parameters:
+                self._give(mine.group, mine.index, amount, source)
+            elif source is one:
+                self._give(mine.group, mine.index.ravel(), f"{_called(amount)}.ravel()", one)
+            else:
+                size = f"{'-1, ' * source.batched}{mine.index.size}"
+                amount = f"{_called(amount)}.reshape({size})"
+                self._give(mine.group, mine.index.ravel(), amount, source)
+
+        if p == 1 and not right.group.batched and left.group.batched == target.batched:
             if right.group.differentiable:
                 x = self._row(left)
-                amount = f"{adjoint}.T @ {x}" if left.group.batched else f"np.outer({adjoint}, {x})"
-                shape = Group("computed", 1, batched=False)  # the product sums over the batch
-                if right.group is self.program.parameters:
-                    self._give(right.group, right.index, amount, shape)
+                if target.batched:
+                    amount = product(".T", x)
                 else:
-                    self._give(right.group, right.index.ravel(), f"({amount}).ravel()", shape)
+                    amount = product("[:, None]", f"{_called(x)}[None, :]")
+                give(right, amount, one)
             if left.group.differentiable:
-                amount = f"{adjoint} @ {self.matrix(right)}"
-                self._give(left.group, left.index[0], amount, target)
+                self._give(left.group, left.index[0], product("", self.matrix(right)), target)
             return
-        rows = "b" if target.batched else ""
-        for mine, other, pair in ((left, right, "pq"), (right, left, "qp")):
-            if not mine.group.differentiable:
-                continue
-            summed = "b" if mine.group.batched else ""
-            there = "b" if other.group.batched else ""
-            d = f"{adjoint}.reshape({'-1, ' * target.batched}{p}, {q})"
-            letters = f"{rows}pq,{there}{pair[1]}k->{summed}{pair[0]}k"
-            amount = f"np.einsum('{letters}', {d}, {self.matrix(other)})"
-            flat = Group("computed", 1, batched=mine.group.batched)
-            if mine.group is self.program.parameters:
-                self._give(mine.group, mine.index, amount, flat)
+        turn = f".reshape({'-1, ' * target.batched}{p}, {q})"
+        if right.group.differentiable:
+            if target.batched and not right.group.batched:
+                give(right, product(f".reshape(-1, {q}).T", self.stacked(left)), one)
             else:
-                amount += f".reshape({'-1, ' * mine.group.batched}{mine.index.size})"
-                self._give(mine.group, mine.index.ravel(), amount, flat)
-
-    def _back_masked_contract(self, statement: Contract, adjoint: str) -> None:
-        """As `_back_block`, term by term: a masked adjoint must not meet an infinite factor."""
-        target = statement.target
-        mask = f"m{target.name}"
-        lead = "-1, " * target.batched
-        for block in statement.blocks:
-            left, right = block.flat()
-            pairs = [(block.left.group, left, block.right, right)]
-            if block.right is not None and right is not None:
-                pairs.append((block.right.group, right, block.left, left))
-            size = left.size
-            for group, index, other, places in pairs:
-                if not group.differentiable:
-                    continue
-                amount = f"{adjoint}[..., None]"
-                if other is not None and places is not None:
-                    amount += f" * {self.matrix(Take(other.group, places))}"
-                amount = f"np.where({mask}[..., None], {amount}, 0.0)"
-                if other is None:
-                    amount = f"np.repeat({amount}, {index.shape[1]}, axis=-1)"
-                self._give(group, index.ravel(), f"{amount}.reshape({lead}{size})", target)
-                if group in self.masked:
-                    text = f"np.repeat({mask}, {index.shape[1]}, axis=-1)"
-                    self._give_mask(group, index.ravel(), text)
+                give(right, product(f"{turn}.swapaxes(-1, -2)", self.matrix(left)), target)
+        if left.group.differentiable:
+            amount = product(turn, self.matrix(right))
+            if target.batched and not left.group.batched:
+                give(left, f"{_called(amount)}.sum(0)", one)
+            else:
+                give(left, amount, target)
 
 
 def _takes(statement: Statement) -> list[Take]:
@@ -772,6 +788,11 @@ def _safe(spelled: Spelled) -> str:
     return text if precedence >= CALL else f"({text})"
 
 
+def _called(text: str) -> str:
+    """An expression that a method can be called on."""
+    return text if re.fullmatch(r"[\w.]+(\([^()]*\))?(\[[^][]*\])?", text) else f"({text})"
+
+
 def _with_conditions(spelled: Spelled) -> Spelled:
     """``np.where((1.0 * (a < b)), ..)`` reads better as ``np.where(a < b, ..)``."""
     text, precedence = spelled
@@ -782,3 +803,42 @@ def _condition(text: str) -> str:
     """A condition as a truth value."""
     found = re.fullmatch(r"\(1\.0 \* (\([^()]*\))\)", text)
     return found[1] if found else f"({text} != 0.0)"
+
+
+def emit_update(update: Update) -> Source:
+    """Write an optimiser's update, clipping included, for all parameters at once.
+
+    Args:
+        update: what happens to a parameter.
+
+    Returns:
+        Source of ``update(p, g, memory, t, lr)``, which returns the new parameters and
+        the new memory, of shape (states, parameters).
+    """
+    speller = Speller(SPELLINGS, "np.inf", "np.nan")
+    counts: dict[str, int] = {}
+
+    def fresh(stem: str) -> str:
+        counts[stem] = counts.get(stem, 0) + 1
+        return f"{stem}{counts[stem]}"
+
+    lines: list[str] = []
+    if update.clip_value is not None:
+        more, (clipped,) = update.clip_value.spell(speller, {"g": "g"}, fresh)
+        lines += [*more, f"g = {clipped}"]
+    if update.clip_norm is not None:
+        more, (scale,) = update.clip_norm.spell(speller, {"square": "square"}, fresh)
+        lines += ["square = g @ g", *more, f"g = g * ({scale})"]
+    states = [f"s{i}" for i in range(update.states)]
+    if states:
+        lines.append(f"{', '.join(states)}{',' * (len(states) == 1)} = memory")
+    known = {name: name for name in ("p", "g", *states, "t", "lr")}
+    more, (new, *remembered) = update.rule.spell(speller, known, fresh)
+    lines += more
+    kept = "memory"
+    if remembered:
+        kept = f"np.stack(np.broadcast_arrays(p, {', '.join(remembered)})[1:])"
+    lines.append(f"return {new}, {kept}")
+    lines = [_with_conditions((line, 0))[0] for line in lines]
+    body = "\n".join([f"    {line}" for line in lines])
+    return Source(f"def update(p, g, memory, t, lr):\n{body}\n", {})

@@ -21,6 +21,7 @@ __all__ = [
     "leaky_relu",
     "log_sigmoid",
     "logsumexp",
+    "masked_product",
     "pick",
     "picked",
     "relu",
@@ -39,7 +40,8 @@ Array = npt.NDArray[np.float64]
 def sigmoid(x: Array) -> Array:
     """The logistic function, from exp(-|x|), so that nothing overflows."""
     e = np.exp(-np.abs(x))
-    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
+    share = e / (1.0 + e)
+    return np.where(x >= 0.0, 1.0 - share, share)
 
 
 def log_sigmoid(x: Array) -> Array:
@@ -148,6 +150,15 @@ def scatter_or(target: npt.NDArray[np.bool_], index: npt.NDArray[np.intp], truth
     """``target[..., index] |= truth``, where a repeated index is true if any of its uses is."""
     where: Any = (..., index)
     np.logical_or.at(target, where, np.broadcast_to(truth, target[where].shape))
+
+
+def masked_product(d: Array, mask: npt.NDArray[np.bool_], other: Array) -> Array:
+    """``d @ other`` for adjoints that are no gradient, rather than 0, outside the mask."""
+    if np.isfinite(other).all():
+        return d @ other
+    terms = d[..., None] * (other if d.ndim == 1 else other[..., None, :, :])
+    found: Array = np.where(mask[..., None], terms, 0.0).sum(axis=-2)
+    return found
 
 
 def truth(condition: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:

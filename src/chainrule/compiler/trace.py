@@ -8,7 +8,9 @@ in which the same operation on the same operands occurs once (hash-consing).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -16,11 +18,11 @@ from chainrule import ops
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import CompileMismatch, TraceError, describe, users_line
 from chainrule.modes import tracing
-from chainrule.operation import ROWS, Op, Operand, as_float
+from chainrule.operation import ROWS, Op, as_float, unknown
 from chainrule.structure import Structure, flatten
 from chainrule.value import Value, topological_order
 
-__all__ = ["Leaf", "Trace", "Tracer", "record"]
+__all__ = ["PERTURBED", "Gate", "Leaf", "Trace", "Tracer", "record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,17 @@ class Leaf:
         return number
 
 
-_ONE: Final = Leaf("constant", bits=struct.pack("d", 1.0))
+_bits: Final = struct.Struct("d").pack
 
 
 class Trace:
     """What a function does, as a list of operations.
+
+    Args:
+        parameters: the values to differentiate by.
+        first: an earlier trace of the same function.  The two then share their nodes: a
+            second run that does the same as the first finds every node there already.
+        lines: whether to keep the user's line for each node.
 
     Attributes:
         ops: the operation of each node, or None for a leaf.
@@ -63,18 +71,24 @@ class Trace:
         lines: the user's line that made each node, if asked for.
     """
 
-    def __init__(self, parameters: Sequence[Value], lines: bool = False) -> None:
-        self.ops: list[Op | None] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.leaves: dict[int, Leaf] = {}
+    def __init__(
+        self, parameters: Sequence[Value], first: Trace | None = None, lines: bool = False
+    ) -> None:
+        shared = self if first is None else first
+        if first is None:
+            self.ops: list[Op | None] = []
+            self.operands: list[tuple[int, ...]] = []
+            self.leaves: dict[int, Leaf] = {}
+            self._known: dict[Any, int] = {}
+            self._numbers: dict[int, float] = {}  # those nodes that are constants
+        self.ops, self.operands, self.leaves = shared.ops, shared.operands, shared.leaves
+        self._known, self._numbers = shared._known, shared._numbers
         self.parameters: list[Value] = list(parameters)
         self.outputs: list[int] = []
         self.structure: Structure | None = None
         self.lines: list[str] | None = [] if lines else None
-        self._known: dict[Any, int] = {}
         self._values: dict[int, int] = {}  # a Value's id: its node
         self._kept: list[Value] = []  # keeps those ids from being used again
-        self._requested = len(self.parameters)
         for i, value in enumerate(self.parameters):
             self._values[id(value)] = self.leaf(Leaf("parameter", place=i))
 
@@ -89,37 +103,48 @@ class Trace:
 
     def constant(self, x: float) -> int:
         """The node of a constant."""
-        return self.leaf(Leaf("constant", bits=struct.pack("d", x)))
+        bits = _bits(x)
+        found = self._known.get(bits)
+        if found is None:
+            found = self._known[bits] = self._new(None, ())
+            self.leaves[found] = Leaf("constant", bits=bits)
+            self._numbers[found] = x
+        return found
 
     def node(self, op: Op, operands: tuple[int, ...]) -> int:
         """The node of an operation, made at its first use; constants fold."""
-        key = (op.symbol, operands)
+        key = (op, operands)
         found = self._known.get(key)
         if found is None:
-            leaves = self.leaves
-            if all(i in leaves and leaves[i].kind == "constant" for i in operands):
-                found = self.constant(op.value([leaves[i].constant for i in operands]))
-            else:
-                found = self._identity(op, operands)
-                if found is None:
-                    found = self._new(op, operands)
-            self._known[key] = found
+            found = self._known[key] = self._made(op, operands)
         return found
+
+    def _made(self, op: Op, operands: tuple[int, ...]) -> int:
+        numbers = self._numbers
+        for i in operands:
+            if i not in numbers:
+                found = self._identity(op, operands)
+                return self._new(op, operands) if found is None else found
+        return self.constant(op.value([numbers[i] for i in operands]))
 
     def _identity(self, op: Op, operands: tuple[int, ...]) -> int | None:
         """The operand that the result is equal to for every number, if there is one."""
-        leaves = self.leaves
+        numbers = self._numbers
         if op is ops.mul:
-            for x, y in (operands, operands[::-1]):
-                if x in leaves and leaves[x] == _ONE:
-                    return y
+            x, y = operands
+            if x in numbers and numbers[x] == 1.0:
+                return y
+            if y in numbers and numbers[y] == 1.0:
+                return x
         elif op is ops.pow:
-            if operands[1] in leaves and leaves[operands[1]] == _ONE:
+            if numbers.get(operands[1]) == 1.0:
                 return operands[0]
         elif op is ops.where:
-            condition = leaves.get(operands[0])
-            if condition is not None and condition.kind == "constant":
-                return operands[1] if condition.constant != 0.0 else operands[2]
+            if operands[0] in numbers:
+                return operands[1] if numbers[operands[0]] != 0.0 else operands[2]
+        elif op is ops.pick and operands[0] in numbers:
+            place = ops.pick.forward([numbers[operands[0]], *range(1, len(operands))])
+            return operands[int(place)]
         return None
 
     def _new(self, op: Op | None, operands: tuple[int, ...]) -> int:
@@ -277,19 +302,20 @@ class Gate:
 
 
 def _infix(trace: Trace, op: Op, x: int, other: Any) -> Any:
-    y = trace.index(other) if not isinstance(other, Operand) or other.rank <= Tracer.rank else None
-    return NotImplemented if y is None else Tracer(trace, trace.node(op, (x, y)))
+    y = trace.index(other)
+    return unknown(other, op.symbol) if y is None else Tracer(trace, trace.node(op, (x, y)))
 
 
 def _reflected(trace: Trace, op: Op, other: Any, y: int) -> Any:
     x = trace.index(other)
-    return NotImplemented if x is None else Tracer(trace, trace.node(op, (x, y)))
+    return unknown(other, op.symbol) if x is None else Tracer(trace, trace.node(op, (x, y)))
 
 
 # --- two traces that must agree ------------------------------------------------------------
 
 
-_PERTURB: Final = 1.0009765625  # exact in binary, so that nothing but the data changes
+PERTURBED: Final = threading.RLock()
+"""Held while parameters have other numbers than their own."""
 
 
 def record(
@@ -312,34 +338,35 @@ def record(
         TraceError: the function asks for a number that is not known yet.
         CompileMismatch: the two traces differ.
     """
-    first = _trace(f, arguments, parameters, lines=False)
-    before = [p.data for p in first.parameters]
-    try:
-        for p in first.parameters:
-            p.data = p.data * _PERTURB + 0.0009765625
-        second = _trace(f, arguments, parameters, lines=False)
-        if not _same(first, second):
-            for p, data in zip(first.parameters, before, strict=True):
+    first = _traced(f, arguments, Trace(parameters))
+    nodes = len(first.ops)
+    with _perturbed(first.parameters):
+        second = _traced(f, arguments, Trace(parameters, first))
+    if len(first.ops) > nodes or not _same(first, second):
+        first = _traced(f, arguments, Trace(parameters, lines=True))
+        with _perturbed(first.parameters):
+            second = _traced(f, arguments, Trace(parameters, lines=True))
+        _explain_difference(first, second)
+    return _settled(first, second, len(parameters))
+
+
+@contextmanager
+def _perturbed(parameters: Sequence[Value]) -> Iterator[None]:
+    """Within the block, parameters have slightly other data, and quite other gradients."""
+    with PERTURBED:
+        before = [(p.data, p.grad) for p in parameters]
+        try:
+            for p, (data, grad) in zip(parameters, before, strict=True):
+                p.data = data * (1.0 + 2.0**-10) + 2.0**-10
+                p.grad = -1.5 - grad
+            yield
+        finally:
+            for p, (data, grad) in zip(parameters, before, strict=True):
                 p.data = data
-            first = _trace(f, arguments, parameters, lines=True)
-            for p in first.parameters:
-                p.data = p.data * _PERTURB + 0.0009765625
-            second = _trace(f, arguments, parameters, lines=True)
-            _explain_difference(first, second)
-    finally:
-        for p, data in zip(first.parameters, before, strict=False):
-            p.data = data
-    _settle_fresh_leaves(first, second)
-    return first
+                p.grad = grad
 
 
-def _trace(
-    f: Callable[..., Any],
-    arguments: Sequence[Structure],
-    parameters: Sequence[Value],
-    lines: bool,
-) -> Trace:
-    trace = Trace(parameters, lines)
+def _traced(f: Callable[..., Any], arguments: Sequence[Structure], trace: Trace) -> Trace:
     fed = [
         structure.fill(
             [
@@ -363,29 +390,45 @@ def _trace(
 
 
 def _same(first: Trace, second: Trace) -> bool:
+    """Whether the second run came to the same nodes."""
     return (
-        first.ops == second.ops
-        and first.operands == second.operands
-        and first.outputs == second.outputs
-        and first.leaves == second.leaves
-        and all(
-            a is b or _bits(a) == _bits(b)
-            for a, b in zip(first.parameters, second.parameters, strict=True)
-        )
+        first.outputs == second.outputs
+        and first.structure == second.structure
+        and all(map(_alike, first.parameters, second.parameters))
     )
 
 
-def _bits(value: Value) -> bytes:
-    return struct.pack("d", value.data)
+def _alike(a: Value, b: Value) -> bool:
+    return a is b or _bits(a.data) == _bits(b.data)
 
 
-def _settle_fresh_leaves(first: Trace, second: Trace) -> None:
+def _settled(first: Trace, second: Trace, requested: int) -> Trace:
     """Leaves that each call makes anew, such as ``Value(0.0)``, are constants."""
-    places = {leaf.place: i for i, leaf in first.leaves.items() if leaf.kind == "parameter"}
-    for place in range(first._requested, len(first.parameters)):
-        value = first.parameters[place]
-        if value is not second.parameters[place]:
-            first.leaves[places[place]] = Leaf("constant", bits=_bits(value))
+    fresh = {
+        place: a.data
+        for place, (a, b) in enumerate(zip(first.parameters, second.parameters, strict=False))
+        if a is not b
+    }
+    if not fresh:
+        return first
+    settled = Trace(first.parameters[:requested])
+    at: list[int] = []
+    for i, (op, operands) in enumerate(zip(first.ops, first.operands, strict=True)):
+        if op is not None:
+            at.append(settled.node(op, tuple([at[x] for x in operands])))
+            continue
+        leaf = first.leaves[i]
+        if leaf.kind == "constant":
+            at.append(settled.constant(leaf.constant))
+        elif leaf.kind == "input":
+            at.append(settled.leaf(leaf))
+        elif leaf.place in fresh:
+            at.append(settled.constant(fresh[leaf.place]))
+        else:
+            at.append(settled._value(first.parameters[leaf.place]))
+    settled.outputs = [at[i] for i in first.outputs]
+    settled.structure = first.structure
+    return settled
 
 
 def _explain_difference(first: Trace, second: Trace) -> NoReturn:
@@ -412,7 +455,7 @@ def _explain_difference(first: Trace, second: Trace) -> NoReturn:
         if a != b or first.ops[i] is not second.ops[i] or first.operands[i] != second.operands[i]:
             raise CompileMismatch(f"the function did something else at {first.lines[i]}. {cause}")
     for a_value, b_value in zip(first.parameters, second.parameters, strict=True):
-        if a_value is not b_value and _bits(a_value) != _bits(b_value):
+        if not _alike(a_value, b_value):
             raise CompileMismatch(
                 f"a Value made inside the function was {a_value.data!r} in one call and "
                 f"{b_value.data!r} in the next. {cause}"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from chainrule.errors import OptionError, describe
 from chainrule.nn.history import History
-from chainrule.nn.options import real, whole
+from chainrule.options import real, whole
 
 __all__ = ["Callback", "EarlyStopping", "checked_callbacks", "stop_reason"]
 

@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.nn.options import real
 from chainrule.ops import div, maximum, minimum, sqrt
+from chainrule.options import real
 from chainrule.value import Value
 
 __all__ = ["clip_gradient", "clip_norm", "clip_scale", "clip_value"]

@@ -1,17 +1,18 @@
 """Engines: what carries a training out, once everything is checked and laid out.
 
 `fit` turns what the user gave into a `Plan`, which is plain data and a few
-functions of one row, and into a sequence of `Epoch`s.  An engine runs them and
-yields a `Result` for each.  `EagerEngine` builds a graph of `Value`s for every
-batch; whoever knows a faster way writes another class with the same ``run``.
+functions of one row, and into `Orders` and learning rates.  An engine runs the
+epochs and yields their results in `Chunk`s.  `EagerEngine` builds a graph of
+`Value`s for every batch; whoever knows a faster way writes another class with the
+same ``run``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from chainrule.errors import GraphError, describe
 from chainrule.nn.clipping import clip_gradient, clip_scale
@@ -21,7 +22,7 @@ from chainrule.nn.rows import Target
 from chainrule.ops import sum as total_of
 from chainrule.value import Value
 
-__all__ = ["ENGINES", "Diverged", "EagerEngine", "Engine", "Epoch", "Plan", "Result", "plain"]
+__all__ = ["Chunk", "Diverged", "EagerEngine", "Engine", "Orders", "Plan", "plain"]
 
 
 @dataclass(frozen=True)
@@ -57,28 +58,40 @@ class Plan:
     observed: bool
 
 
-class Epoch(NamedTuple):
-    """What differs from epoch to epoch.
+class Orders:
+    """The order in which the rows are taken, epoch after epoch.
 
-    Attributes:
-        order: the indices of the rows, in the order in which they are taken.
-        lr: the learning rate.
+    Shuffled orders build on each other, as with ``random.shuffle(data)`` in a loop.
+
+    Args:
+        rows: how many rows there are.
+        source: what shuffles, a `random.Random` or the module; None for rows in order.
     """
 
-    order: list[int]
-    lr: float
+    def __init__(self, rows: int, source: Any = None) -> None:
+        self.fixed = source is None
+        self._order = list(range(rows))
+        self._source = source
+
+    def next(self) -> list[int]:
+        """The indices of the rows, in the order of the next epoch."""
+        if not self.fixed:
+            self._order = self._order.copy()  # an engine may still hold the one before
+            self._source.shuffle(self._order)
+        return self._order
 
 
-class Result(NamedTuple):
-    """What an epoch gave.
+class Chunk(NamedTuple):
+    """What some epochs in a row gave.
 
     Attributes:
-        loss: the sum of its rows' losses, each taken before the row's update.
-        accuracy: the share of rows whose class was right, or None.
+        losses: each epoch's loss: the mean or sum of its rows' losses, taken before
+            the update that they led to.
+        accuracies: for each epoch the share of rows whose class was right, or None.
     """
 
-    loss: float
-    accuracy: float | None
+    losses: list[float]
+    accuracies: list[float] | None
 
 
 class Diverged(Exception):  # noqa: N818 - a signal to fit, which answers it; never an error
@@ -102,19 +115,22 @@ class Engine(Protocol):
 
     def __init__(self, plan: Plan) -> None: ...
 
-    def run(self, epochs: Iterable[Epoch], report: Callable[[int], None]) -> Iterator[Result]:
+    def run(
+        self, orders: Orders, rates: list[float], report: Callable[[int], None]
+    ) -> Iterator[Chunk]:
         """Run epochs one after the other.
 
         Whenever it yields, and when it ends by an exception, the `Value`s and
         the optimiser hold the state after the last complete update.
 
         Args:
-            epochs: what to run.
+            orders: the order of the rows in each epoch.
+            rates: the learning rate of each epoch.
             report: called now and then with the number of rows done since the
                 last call.
 
         Yields:
-            The result of each epoch.
+            The results, of one epoch or of several at a time.
 
         Raises:
             Diverged: something is not finite; the parameters are back at the
@@ -147,25 +163,27 @@ class EagerEngine:
         # come at any time, finds either the old one or the new one.
         self.state = self.earlier = self._read()
 
-    def run(self, epochs: Iterable[Epoch], report: Callable[[int], None]) -> Iterator[Result]:
-        for epoch in epochs:
+    def run(
+        self, orders: Orders, rates: list[float], report: Callable[[int], None]
+    ) -> Iterator[Chunk]:
+        for lr in rates:
             self.state = self._read()  # a callback may have changed it
             try:
-                result = self._epoch(epoch, report)
+                chunk = self._epoch(orders.next(), lr, report)
             except BaseException:  # Ctrl-C, too, may have come between two parameters
                 self._write(self.state)
                 raise
-            yield result
+            yield chunk
 
-    def _epoch(self, epoch: Epoch, report: Callable[[int], None]) -> Result:
+    def _epoch(self, order: list[int], lr: float, report: Callable[[int], None]) -> Chunk:
         plan = self.plan
         rows, targets, forward, loss = plan.rows, plan.targets, plan.forward, plan.loss.function
         size = plan.batch_size
         total = 0.0
         outputs: list[Any] = []
-        for batch, start in enumerate(range(0, len(epoch.order), size)):
+        for batch, start in enumerate(range(0, len(order), size)):
             losses: list[Value] = []
-            for i in epoch.order[start : start + size]:
+            for i in order[start : start + size]:
                 output = forward(rows[i])
                 losses.append(loss(output, targets[i]))
                 outputs.append(plain(output))
@@ -176,10 +194,11 @@ class EagerEngine:
             if not math.isfinite(total):
                 self.state = self.earlier
                 raise Diverged(batch, f"the loss became {total}")
-            self._update(losses, epoch.lr, batch)
+            self._update(losses, lr, batch)
             report(len(losses))
-        found = [targets[i] for i in epoch.order]
-        return Result(total, plan.loss.accuracy(outputs, found))
+        accuracy = plan.loss.accuracy(outputs, [targets[i] for i in order])
+        shown = total / len(order) if plan.reduction == "mean" else total
+        return Chunk([shown], None if accuracy is None else [accuracy])
 
     def _update(self, losses: list[Value], lr: float, batch: int) -> None:
         plan, before = self.plan, self.state
@@ -252,6 +271,3 @@ def _not_a_loss(name: str, given: Any) -> GraphError:
         advice = "Return one Value per row; for several outputs, their mean or sum"
     return GraphError(f"the loss {name} returned {describe(given)}. {advice}.")
 
-
-ENGINES: Final[dict[str, type[Engine]]] = {"eager": EagerEngine}
-"""The engines that ``fit`` knows by name; ``"auto"`` chooses one of them."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chainrule.errors import OptionError
+from chainrule.options import several
 
 __all__ = ["History"]
 
@@ -35,6 +36,7 @@ class History:
         rows: how many rows were learned from.
         optimizer: the optimiser and its settings.
         engine: what carried the work out.
+        engine_reason: why that engine, where ``fit`` chose it.
         stopped: why the training ended before its last epoch; "" if it did not.
 
     Example:
@@ -59,6 +61,7 @@ class History:
     rows: int = 0
     optimizer: str = ""
     engine: str = ""
+    engine_reason: str = ""
     stopped: str = ""
 
     def __len__(self) -> int:
@@ -96,7 +99,7 @@ class History:
         return asdict(self)
 
     def __repr__(self) -> str:
-        parts = [_count(len(self), "epoch")]
+        parts = [several(len(self), "epoch")]
         if self.loss:
             parts.append(f"loss {self.loss[0]:.6g} -> {self.loss[-1]:.6g}")
         if self.accuracy:
@@ -125,15 +128,11 @@ class History:
             "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
             for line in lines
         ]
-        rows = _count(self.rows, "row")
-        text.append(f"{_count(len(self), 'epoch')} of {rows} in {self.total_seconds:.2f} s")
+        rows = several(self.rows, "row")
+        text.append(f"{several(len(self), 'epoch')} of {rows} in {self.total_seconds:.2f} s")
         if self.stopped:
             text.append(f"stopped: {self.stopped}")
         return "\n".join(text)
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def _shown(epochs: int) -> list[int]:

@@ -13,23 +13,20 @@ usual choice is Xavier for sigmoid and tanh, and He for relu and its kin.
 from __future__ import annotations
 
 import math
-import operator
-import random
-from collections.abc import Callable, MutableSequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from chainrule.errors import OptionError, describe
+from chainrule.options import RandomSource
 
 __all__ = [
     "INITIALIZERS",
     "Initializer",
-    "RandomSource",
     "he_normal",
     "he_uniform",
     "initializer_of",
     "lesson",
     "normal",
-    "random_source",
     "uniform",
     "xavier_normal",
     "xavier_uniform",
@@ -37,50 +34,15 @@ __all__ = [
 ]
 
 
-class RandomSource(Protocol):
-    """What is drawn from: a `random.Random`, or the module `random` itself."""
-
-    def uniform(self, a: float, b: float) -> float: ...
-    def gauss(self, mu: float = ..., sigma: float = ...) -> float: ...
-    def shuffle(self, x: MutableSequence[Any]) -> None: ...
-
-
 Initializer: TypeAlias = Callable[[int, int, RandomSource], float]
-
-
-def random_source(seed: Any) -> RandomSource:
-    """Where random numbers come from.
-
-    Args:
-        seed: None for Python's global random numbers, so that ``random.seed(42)``
-            has its effect; a whole number for numbers of its own; or such a source
-            itself, which is passed through.
-
-    Raises:
-        OptionError: it is none of these.
-
-    Example:
-        >>> random_source(7).uniform(0.0, 1.0) == random.Random(7).uniform(0.0, 1.0)
-        True
-    """
-    if seed is None:
-        return random
-    if seed is random or isinstance(seed, random.Random):
-        return seed
-    try:
-        return random.Random(operator.index(seed))
-    except TypeError:
-        raise OptionError(
-            f"seed must be a whole number such as 42, or None for Python's global random "
-            f"numbers; got {describe(seed)}"
-        ) from None
 
 
 def lesson(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     """Draw from ``uniform(-s, s)`` with ``s = sqrt(2 / n_inputs)``: the classic lesson's choice.
 
     Example:
-        >>> abs(lesson(2, 4, random.Random(7))) <= 1.0
+        >>> from random import Random
+        >>> abs(lesson(2, 4, Random(7))) <= 1.0
         True
     """
     s = math.sqrt(2.0 / n_inputs)
@@ -94,7 +56,8 @@ def xavier_uniform(n_inputs: int, n_outputs: int, source: RandomSource) -> float
     activation is near linear (Glorot & Bengio, 2010, equation 16).
 
     Example:
-        >>> abs(xavier_uniform(4, 2, random.Random(7))) <= 1.0
+        >>> from random import Random
+        >>> abs(xavier_uniform(4, 2, Random(7))) <= 1.0
         True
     """
     s = math.sqrt(6.0 / (n_inputs + n_outputs))
@@ -107,7 +70,8 @@ def xavier_normal(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     Source: Glorot & Bengio, 2010, equation 12.
 
     Example:
-        >>> isinstance(xavier_normal(4, 2, random.Random(7)), float)
+        >>> from random import Random
+        >>> isinstance(xavier_normal(4, 2, Random(7)), float)
         True
     """
     return source.gauss(0.0, math.sqrt(2.0 / (n_inputs + n_outputs)))
@@ -119,7 +83,8 @@ def he_uniform(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     The same variance as `he_normal`.
 
     Example:
-        >>> abs(he_uniform(6, 2, random.Random(7))) <= 1.0
+        >>> from random import Random
+        >>> abs(he_uniform(6, 2, Random(7))) <= 1.0
         True
     """
     s = math.sqrt(6.0 / n_inputs)
@@ -133,7 +98,8 @@ def he_normal(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     equation 10).
 
     Example:
-        >>> isinstance(he_normal(4, 2, random.Random(7)), float)
+        >>> from random import Random
+        >>> isinstance(he_normal(4, 2, Random(7)), float)
         True
     """
     return source.gauss(0.0, math.sqrt(2.0 / n_inputs))
@@ -143,7 +109,8 @@ def uniform(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     """Draw from ``uniform(-1, 1)``, whatever the widths.
 
     Example:
-        >>> abs(uniform(4, 2, random.Random(7))) <= 1.0
+        >>> from random import Random
+        >>> abs(uniform(4, 2, Random(7))) <= 1.0
         True
     """
     return source.uniform(-1.0, 1.0)
@@ -153,7 +120,8 @@ def normal(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     """Draw from the standard normal distribution, whatever the widths.
 
     Example:
-        >>> isinstance(normal(4, 2, random.Random(7)), float)
+        >>> from random import Random
+        >>> isinstance(normal(4, 2, Random(7)), float)
         True
     """
     return source.gauss(0.0, 1.0)
@@ -163,7 +131,8 @@ def zeros(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
     """Always 0.0, drawing nothing: to see that a network without differences cannot learn.
 
     Example:
-        >>> zeros(4, 2, random.Random(7))
+        >>> from random import Random
+        >>> zeros(4, 2, Random(7))
         0.0
     """
     return 0.0

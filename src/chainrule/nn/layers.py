@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Self
 from chainrule.errors import OptionError, ShapeError, describe
 from chainrule.modes import no_grad
 from chainrule.nn.activations import ACTIVATIONS, Activation, activation_of
-from chainrule.nn.initializers import Initializer, initializer_of, random_source
+from chainrule.nn.initializers import Initializer, initializer_of
 from chainrule.nn.inputs import checked_row, is_sequence, listed
-from chainrule.nn.options import whole
+from chainrule.options import random_source, whole
 from chainrule.value import Value
 
 if TYPE_CHECKING:

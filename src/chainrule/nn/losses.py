@@ -21,7 +21,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from chainrule.errors import DataError, OptionError, ShapeError, describe
 from chainrule.nn.inputs import is_sequence, listed
-from chainrule.nn.options import real
 from chainrule.operation import Operand, number
 from chainrule.ops import (
     less,
@@ -37,6 +36,7 @@ from chainrule.ops import (
     where,
 )
 from chainrule.ops import sum as total_of
+from chainrule.options import real
 from chainrule.value import Value
 
 __all__ = [
@@ -331,15 +331,6 @@ def l2_penalty(parameters: Iterable[Any], strength: float) -> Any:
 Output: TypeAlias = "float | Sequence[float]"
 
 
-def _above(threshold: float) -> Callable[[Output], int]:
-    def decide(output: Output) -> int:
-        if isinstance(output, Sequence):
-            return _largest(output)
-        return int(output > threshold)
-
-    return decide
-
-
 def _largest(output: Output) -> int:
     """The index of the largest; of equal ones the first."""
     if not isinstance(output, Sequence):
@@ -357,8 +348,8 @@ class Loss:
         outputs: how many outputs of the network it takes: ``"one"``, ``"several"``
             or ``"any"``.
         output_activation: what the output layer should use; None if anything goes.
-        decide: the class that a network's output (floats) stands for; None if
-            outputs are not classes.
+        threshold: above it a single output means class 1; None if outputs are not
+            classes.  Of several outputs the largest gives the class.
         signed: whether -1 may stand for class 0 among the targets.
 
     Example:
@@ -372,7 +363,7 @@ class Loss:
     function: Callable[[Any, Any], Any]
     outputs: Literal["one", "several", "any"] = "any"
     output_activation: str | None = None
-    decide: Callable[[Output], int] | None = None
+    threshold: float | None = None
     signed: bool = False
 
     def __call__(self, output: Any, target: Any) -> Any:
@@ -400,6 +391,41 @@ class Loss:
                 "binary_cross_entropy_with_logits."
             )
 
+    def decide(self, output: Output) -> int:
+        """The class that an output of the network stands for.
+
+        Args:
+            output: one float, or several.
+
+        Raises:
+            OptionError: outputs are no classes with this loss.
+        """
+        if isinstance(output, Sequence):
+            return _largest(output)
+        if self.threshold is None:
+            raise OptionError(f"with the loss {self.name} outputs do not stand for classes")
+        return int(output > self.threshold)
+
+    def classes(self, targets: Sequence[Any], n_outputs: int) -> list[int] | None:
+        """The class that each target stands for.
+
+        Args:
+            targets: what the network should return for each row.
+            n_outputs: how many outputs it has.
+
+        Returns:
+            Classes from 0; None if the targets are no classes, as in a regression.
+        """
+        if self.threshold is None:
+            return None
+        found = []
+        for target in targets:
+            expected = self._class_of(n_outputs, target)
+            if expected is None:
+                return None
+            found.append(expected)
+        return found
+
     def accuracy(self, outputs: Sequence[Output], targets: Sequence[Any]) -> float | None:
         """The share of rows whose class is right.
 
@@ -411,17 +437,16 @@ class Loss:
             A number from 0 to 1; None if the targets are no classes (as in a
             regression) or there are no rows.
         """
-        if self.decide is None or not len(targets):
+        if not len(targets):
             return None
-        right = 0
-        for output, target in zip(outputs, targets, strict=True):
-            expected = self._class_of(output, target)
-            if expected is None:
-                return None
-            right += self.decide(output) == expected
-        return right / len(targets)
+        first = outputs[0]
+        expected = self.classes(targets, len(first) if isinstance(first, Sequence) else 1)
+        if expected is None:
+            return None
+        right = [self.decide(o) == c for o, c in zip(outputs, expected, strict=True)]
+        return right.count(True) / len(right)
 
-    def _class_of(self, output: Output, target: Any) -> int | None:
+    def _class_of(self, n_outputs: int, target: Any) -> int | None:
         """The class that a target stands for: 0 or 1, an index, or a single 1 among 0s."""
         if is_sequence(target):
             marks = [float(t) for t in target]
@@ -429,24 +454,24 @@ class Loss:
         label = float(target)
         if self.signed and label == -1.0:
             return 0
-        classes = len(output) if isinstance(output, Sequence) else 2
+        classes = max(n_outputs, 2)
         return int(label) if label in range(classes) else None
 
 
 LOSSES: Final[dict[str, Loss]] = {
     loss.name: loss
     for loss in (
-        Loss("mse", mse_loss, decide=_above(0.5)),
-        Loss("binary_cross_entropy", binary_cross_entropy, "one", "sigmoid", _above(0.5)),
+        Loss("mse", mse_loss, threshold=0.5),
+        Loss("binary_cross_entropy", binary_cross_entropy, "one", "sigmoid", 0.5),
         Loss(
             "binary_cross_entropy_with_logits",
             binary_cross_entropy_with_logits,
             "one",
             "linear",
-            _above(0.0),
+            0.0,
         ),
-        Loss("cross_entropy", cross_entropy, "several", "linear", _largest),
-        Loss("hinge", hinge_loss, "one", "linear", _above(0.0), signed=True),
+        Loss("cross_entropy", cross_entropy, "several", "linear", 0.5),
+        Loss("hinge", hinge_loss, "one", "linear", 0.0, signed=True),
     )
 }
 """Every loss, by its name."""

@@ -33,8 +33,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from chainrule.errors import NotANumberError, OptionError, describe
-from chainrule.nn.options import real
 from chainrule.ops import div, equal, sqrt, where
+from chainrule.options import real
 from chainrule.value import Value
 
 __all__ = ["OPTIMIZERS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "State"]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeAlias
 
 from chainrule.errors import OptionError, describe
-from chainrule.nn.options import real, whole
+from chainrule.options import real, whole
 
 __all__ = [
     "SCHEDULES",

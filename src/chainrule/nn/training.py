@@ -16,16 +16,16 @@ from typing import Any, Final
 from chainrule.errors import ChainruleError, OptionError, describe
 from chainrule.modes import no_grad
 from chainrule.nn.callbacks import Callback, checked_callbacks, stop_reason
-from chainrule.nn.engines import ENGINES, Diverged, Epoch, Plan, Result, plain
+from chainrule.nn.choice import ENGINES, chosen_engine
+from chainrule.nn.engines import Chunk, Diverged, Orders, Plan, plain
 from chainrule.nn.history import History
-from chainrule.nn.initializers import random_source
 from chainrule.nn.losses import Loss, loss_of
 from chainrule.nn.optimizers import OPTIMIZERS, Optimizer
-from chainrule.nn.options import choice, real, whole
 from chainrule.nn.progress import ProgressBar
 from chainrule.nn.rows import Target, checked_rows, checked_targets
 from chainrule.nn.schedules import Rate, Schedule, schedule_of
 from chainrule.operation import as_float
+from chainrule.options import choice, random_source, real, whole
 from chainrule.value import Value
 
 __all__ = ["DEFAULT_LR", "History", "fit"]
@@ -144,12 +144,16 @@ def fit(
         observed=bool(watchers or held_out),
     )
     bar = ProgressBar(len(rates), len(rows), progress)
-    worker = ENGINES["eager" if engine == "auto" else engine](plan)
-    history = History(
-        reduction=reduction, rows=len(rows), optimizer=repr(trained_by), engine=worker.name
-    )
-    results = worker.run(_epochs(len(rows), source if shuffle else None, rates), bar.advance)
     started = perf_counter()
+    worker, why = chosen_engine(engine, plan, len(rates))
+    history = History(
+        reduction=reduction,
+        rows=len(rows),
+        optimizer=repr(trained_by),
+        engine=worker.name,
+        engine_reason=why,
+    )
+    results = worker.run(Orders(len(rows), source if shuffle else None), rates, bar.advance)
     try:
         with bar:
             history.stopped = _run(net, results, rates, history, held_out, watchers, bar)
@@ -165,7 +169,7 @@ def fit(
 
 def _run(
     net: Any,
-    results: Iterator[Result],
+    results: Iterator[Chunk],
     rates: list[float],
     history: History,
     held_out: _Validation | None,
@@ -174,34 +178,21 @@ def _run(
 ) -> str:
     """Record each epoch and show it to the callbacks; the reason why one ended it, or ""."""
     clock = perf_counter()
-    for epoch, result in enumerate(results):
-        mean = history.reduction == "mean"
-        history.loss.append(result.loss / history.rows if mean else result.loss)
-        if result.accuracy is not None:
-            history.accuracy.append(result.accuracy)
+    for chunk in results:
+        n, epoch = len(chunk.losses), len(history.loss)
+        history.loss += chunk.losses
+        if chunk.accuracies is not None:
+            history.accuracy += chunk.accuracies
         if held_out is not None:
             held_out.record(history)
-        history.lr.append(rates[epoch])
-        history.seconds.append(perf_counter() - clock)
-        bar.epoch(epoch, history.loss[-1])
+        history.lr += rates[epoch : epoch + n]
+        history.seconds += [(perf_counter() - clock) / n] * n
+        bar.epoch(epoch + n - 1, history.loss[-1])
         reasons = [stop_reason(each, each(epoch, net, history)) for each in watchers]
         for reason in filter(None, reasons):
             return reason
         clock = perf_counter()
     return ""
-
-
-def _epochs(rows: int, source: Any, rates: list[float]) -> Iterator[Epoch]:
-    """The order and the learning rate of each epoch.
-
-    Shuffled orders build on each other, as with ``random.shuffle(data)`` in a loop.
-    """
-    order = list(range(rows))
-    for lr in rates:
-        if source is not None:
-            order = order.copy()  # an engine may still hold the one before
-            source.shuffle(order)
-        yield Epoch(order, lr)
 
 
 class _Validation:

@@ -272,8 +272,8 @@ def _multiplied(numbers: list[float]) -> list[float]:
 
 def _reduced(above: list[float], below: list[float]) -> tuple[list[Any], list[Any]]:
     """Numbers over numbers, divided if that is exact."""
-    if below:
-        ratio = _exact(ops.div, (above[0] if above else 1.0, below[0]))
+    if above and below:
+        ratio = _exact(ops.div, (above[0], below[0]))
         if ratio is not None:
             return _multiplied([ratio, *above[1:]]), below[1:]
     return above, below
@@ -292,6 +292,6 @@ def _exact(op: Op, operands: Any) -> float | None:
     elif op in RATIONAL:
         exact = op.forward(*map(Fraction, operands))
     result = op.value(operands)
-    if exact is None or not math.isfinite(exact) or not math.isfinite(result):
+    if exact is None or not math.isfinite(result) or not math.isfinite(exact):
         return None
     return result + 0.0 if Fraction(exact) == Fraction(result) else None  # 0, never -0

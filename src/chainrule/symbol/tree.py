@@ -105,6 +105,25 @@ class Symbol(Arithmetic):
             f"{_call_of_evaluate(self)}."
         )
 
+    # It cannot change, so a copy would be no different.
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Symbol:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A flat list, because following the operands one inside the other would exhaust
+        # Python's stack.
+        order = postorder(self)
+        place = {id(node): i for i, node in enumerate(order)}
+        flat = [
+            (node.op and node.op.symbol, node.name, [place.get(id(x), x) for x in node.operands])
+            for node in order
+        ]
+        return _restored, (flat,)
+
     # --- reading ----------------------------------------------------------------------------
 
     @property
@@ -265,7 +284,7 @@ def _result(x: Any) -> Symbol:
     return x if isinstance(x, Symbol) else Symbol(number(x, "the result of a formula's function"))
 
 
-def _made(kind: type[Symbol], op: Op, operands: tuple[Symbol | float, ...]) -> Symbol:
+def _made(kind: type[Symbol], op: Op | None, operands: tuple[Symbol | float, ...]) -> Symbol:
     made: Symbol = object.__new__(kind)  # past __init__, which is for names and numbers
     made.name = ""
     made.op = op
@@ -275,6 +294,16 @@ def _made(kind: type[Symbol], op: Op, operands: tuple[Symbol | float, ...]) -> S
 
 def _build(op: Op, operands: tuple[Symbol | float, ...]) -> Symbol:
     return _made(Symbol, op, operands)
+
+
+def _restored(flat: list[tuple[str | None, str, list[Any]]]) -> Symbol:
+    made: list[Symbol] = []
+    for symbol, name, places in flat:
+        operands = tuple([made[x] if isinstance(x, int) else x for x in places])
+        node = _made(Symbol, ROWS[symbol] if symbol else None, operands)
+        node.name = name
+        made.append(node)
+    return made[-1]
 
 
 def _part(x: Any, op: Op) -> Symbol | float:

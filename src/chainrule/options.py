@@ -1,16 +1,17 @@
-"""Checking the settings a user gives to optimisers, schedules and `fit`."""
+"""Checking the settings a user gives, and finding where random numbers come from."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import operator
-from collections.abc import Iterable
-from typing import Any
+import random
+from collections.abc import Iterable, MutableSequence
+from typing import Any, Protocol
 
 from chainrule.errors import OptionError, describe
 
-__all__ = ["choice", "real", "whole"]
+__all__ = ["RandomSource", "choice", "random_source", "real", "several", "whole"]
 
 
 def real(
@@ -18,8 +19,9 @@ def real(
     given: Any,
     *,
     least: float = -math.inf,
-    below: float = math.inf,
+    most: float = math.inf,
     above: float = -math.inf,
+    below: float = math.inf,
     example: str = "0.1",
 ) -> float:
     """A setting as a finite float within its range.
@@ -28,8 +30,9 @@ def real(
         name: the setting, as the user wrote it.
         given: what the user gave for it.
         least: the smallest number allowed.
-        below: the number must be smaller than this.
+        most: the largest number allowed.
         above: the number must be larger than this.
+        below: the number must be smaller than this.
         example: a good number, for the error message.
 
     Returns:
@@ -48,16 +51,19 @@ def real(
             number = float(given)
         except OverflowError:  # an int beyond float64
             number = math.inf
-    if least <= number < below and above < number < math.inf and number > -math.inf:
+    if math.isfinite(number) and least <= number <= most and above < number < below:
         return number
-    bounds = []
-    if above > -math.inf:
-        bounds.append(f"above {above:g}")
-    if least > -math.inf:
-        bounds.append(f"from {least:g}" if below < math.inf else f"of at least {least:g}")
-    if below < math.inf:
-        bounds.append(f"up to, but not including, {below:g}")
-    expected = " ".join(["a finite number", *bounds])
+    bounds = [
+        f"{word} {bound:g}"
+        for word, bound in (
+            ("of at least", least),
+            ("above", above),
+            ("of at most", most),
+            ("below", below),
+        )
+        if math.isfinite(bound)
+    ]
+    expected = f"a finite number {' and '.join(bounds)}".rstrip()
     raise OptionError(
         f"{name} must be {expected}; got {describe(given)}. Give a number such as {name}={example}."
     )
@@ -121,3 +127,49 @@ def choice(name: str, given: Any, allowed: Iterable[str], otherwise: str = "") -
         f"{name} must be one of {listed}{f', or {otherwise}' if otherwise else ''}; "
         f"got {describe(given)}."
     )
+
+
+class RandomSource(Protocol):
+    """What is drawn from: a `random.Random`, or the module `random` itself."""
+
+    def uniform(self, a: float, b: float) -> float: ...
+    def gauss(self, mu: float = ..., sigma: float = ...) -> float: ...
+    def shuffle(self, x: MutableSequence[Any]) -> None: ...
+
+
+def random_source(seed: Any) -> RandomSource:
+    """Where random numbers come from.
+
+    Args:
+        seed: None for Python's global random numbers, so that ``random.seed(42)``
+            has its effect; a whole number for numbers of its own; or such a source
+            itself, which is passed through.
+
+    Raises:
+        OptionError: it is none of these.
+
+    Example:
+        >>> random_source(7).uniform(0.0, 1.0) == random.Random(7).uniform(0.0, 1.0)
+        True
+    """
+    if seed is None:
+        return random
+    if seed is random or isinstance(seed, random.Random):
+        return seed
+    try:
+        return random.Random(operator.index(seed))
+    except TypeError:
+        raise OptionError(
+            f"seed must be a whole number such as 42, or None for Python's global random "
+            f"numbers; got {describe(seed)}"
+        ) from None
+
+
+def several(count: int, thing: str) -> str:
+    """A count with its noun, for a message.
+
+    Example:
+        >>> several(1, "row"), several(2000, "row")
+        ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

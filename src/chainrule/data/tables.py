@@ -1,0 +1,327 @@
+"""Tables in CSV files: which column is what, and numbers or classes out of cells."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import reprlib
+from dataclasses import dataclass
+from typing import Any
+
+from chainrule.data.records import DELIMITERS, lines_of, parsed, read_text, sniffed
+from chainrule.errors import DataError, OptionError, describe
+from chainrule.options import several
+
+__all__ = ["Table", "read_csv"]
+
+
+class Table(tuple[list[list[float]], list[float]]):
+    """What `read_csv` returns: the pair ``(X, y)``, which also knows the columns' names.
+
+    Attributes:
+        X: the rows, each a list of one float per feature.
+        y: one float per row.
+        feature_names: the names of the feature columns, in the file's order.
+        target_name: the name of the target column.
+        classes: where the target was text, its labels in sorted order, so that
+            ``classes[int(y[i])]`` is the label of row i; else empty.
+
+    Example:
+        >>> table = Table([[1.5], [2.5]], [0.0, 1.0], ["size"], "kind", ["cat", "dog"])
+        >>> table
+        Table(2 rows, features=['size'], target='kind', classes=['cat', 'dog'])
+        >>> X, y = table
+        >>> y
+        [0.0, 1.0]
+    """
+
+    feature_names: list[str]
+    target_name: str
+    classes: list[str]
+
+    def __new__(
+        cls,
+        X: list[list[float]],
+        y: list[float],
+        feature_names: list[str],
+        target_name: str,
+        classes: list[str],
+    ) -> Table:
+        """Make the pair; see the class for the arguments."""
+        self = super().__new__(cls, (X, y))
+        self.feature_names = feature_names
+        self.target_name = target_name
+        self.classes = classes
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # for copy and pickle
+        return (self.X, self.y, self.feature_names, self.target_name, self.classes)
+
+    @property
+    def X(self) -> list[list[float]]:  # noqa: N802 - a matrix is called X, as on paper
+        """The rows."""
+        return self[0]
+
+    @property
+    def y(self) -> list[float]:
+        """The targets."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        classes = f", classes={reprlib.repr(self.classes)}" if self.classes else ""
+        return (
+            f"Table({several(len(self.X), 'row')}, features={reprlib.repr(self.feature_names)}, "
+            f"target={self.target_name!r}{classes})"
+        )
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    target: int | str = -1,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> Table:
+    r"""Read a table of numbers from a CSV file: one column to predict, the rest as features.
+
+    Features must be numbers.  The target column may hold numbers, which are kept
+    as they are, or text labels, which become class indices in sorted order.
+    Spaces around a cell are dropped and blank lines skipped; nothing else is
+    guessed or left out: a cell that cannot be used is an error that names it.
+
+    Args:
+        path: a CSV file in UTF-8, with or without a byte order mark.
+        target: the target column's name, or its position counted from 0
+            (-1 is the last column).
+        header: whether the first line names the columns.  None finds out: it
+            does if ``target`` is a name, or if the line holds text outside the
+            target column and no number at all; text and numbers are an error.
+        delimiter: the character between cells.  None picks the one of comma,
+            semicolon, tab, bar and space that splits the first lines evenly.
+            A run of spaces counts as one.
+
+    Returns:
+        A `Table`, which unpacks as ``X, y`` and also has ``feature_names``,
+        ``target_name`` and ``classes``.  Without a header the features are named
+        by position, ``x0``, ``x1`` and so on, and the target ``y``.
+
+    Raises:
+        DataError: the file cannot be opened or is not text, or a line of it
+            cannot be used; the message gives the line, the column and the text.
+        OptionError: ``target`` names no column, or an option is of the wrong kind.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name, "pets.csv")
+        >>> _ = path.write_text("weight,length,kind\n4.1,46,cat\n30,90.5,dog\n3.9,44,cat\n")
+        >>> X, y = read_csv(path)
+        >>> X
+        [[4.1, 46.0], [30.0, 90.5], [3.9, 44.0]]
+        >>> y
+        [0.0, 1.0, 0.0]
+        >>> read_csv(path, target="kind").classes
+        ['cat', 'dog']
+        >>> folder.cleanup()
+    """
+    _check_options(target, header, delimiter)
+    name, text = read_text(path)
+    if delimiter is None:
+        delimiter = sniffed(name, text)
+    records = list(lines_of(name, text, delimiter))
+    if not records:
+        raise DataError(f"{name} is empty. Expected rows of numbers, with or without a header.")
+    first, cells = records[0]
+    at = _position(name, first, target, cells, delimiter)
+    if header is None:
+        header = isinstance(target, str) or _is_header(name, first, cells, at)
+    if header:
+        names = _header_names(name, first, cells)
+    else:
+        names = ["y" if i == at else f"x{i}" for i in range(len(cells))]
+    sheet = _Sheet(name, names, at, header, delimiter, first)
+    rows = records[1:] if header else records
+    if not rows:
+        raise DataError(
+            f"{name} has column names in line {first} but no rows below them. "
+            f"Add rows, or pass header=False if that line is data."
+        )
+    X, labels = [], []
+    for line, row in rows:
+        sheet.check_width(line, row)
+        X.append([sheet.number(line, i, cell) for i, cell in enumerate(row) if i != at])
+        labels.append((line, row[at], sheet.finite(line, at, row[at])))
+    y, classes = sheet.targets(labels)
+    return Table(X, y, names[:at] + names[at + 1 :], names[at], classes)
+
+
+def _check_options(target: Any, header: Any, delimiter: Any) -> None:
+    """Refuse options of the wrong kind before any file is opened."""
+    try:
+        known = isinstance(target, str) or operator.index(target) is not None
+    except TypeError:
+        known = False
+    if not known or isinstance(target, bool):
+        raise OptionError(
+            f"target must be a column's name or its position, not {describe(target)}. "
+            f"Give target='price', or target=-1 for the last column."
+        )
+    if header is not None and not isinstance(header, bool):
+        raise OptionError(
+            f"header must be True (the first line names the columns), False (it is data) or "
+            f"None (find out), not {describe(header)}."
+        )
+    if header is False and isinstance(target, str):
+        raise OptionError(
+            f"target={target!r} is a name, but header=False says that the columns have none. "
+            f"Give the target's position, such as target=-1, or pass header=True."
+        )
+    if delimiter is not None and (
+        not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n'
+    ):
+        raise OptionError(
+            f"delimiter must be a single character such as ',' or '\\t', or None (find out), "
+            f"not {describe(delimiter)}."
+        )
+
+
+def _is_header(name: str, line: int, cells: list[str], target: int) -> bool:
+    """Whether the first line names the columns: a text label alone does not say so."""
+    figures = [cell for cell in cells if parsed(cell.replace(",", "").replace("_", "")) is not None]
+    words = [c for i, c in enumerate(cells) if i != target and c and c not in figures]
+    if words and figures:
+        raise DataError(
+            f"{name}, line {line}: {reprlib.repr(words[0])} is text and "
+            f"{reprlib.repr(figures[0])} is a number, so it is not clear whether this line names "
+            f"the columns. Pass header=True if it does; if it is data, correct the text and "
+            f"pass header=False."
+        )
+    return bool(words)
+
+
+def _header_names(name: str, line: int, cells: list[str]) -> list[str]:
+    """The names in the header, each given and each different."""
+    for i, cell in enumerate(cells):
+        if not cell:
+            raise DataError(
+                f"{name}, line {line}: column {i + 1} of {len(cells)} has no name. "
+                f"Name it there, or delete it if it is a row number or comes from a "
+                f"delimiter at the end of the line."
+            )
+        if cells.index(cell) != i:
+            raise DataError(
+                f"{name}, line {line}: columns {cells.index(cell) + 1} and {i + 1} are both "
+                f"named {reprlib.repr(cell)}. Rename or delete one."
+            )
+    return list(cells)
+
+
+def _position(name: str, line: int, target: Any, cells: list[str], delimiter: str) -> int:
+    """Where the target column is, counted from 0, by the cells of the first line."""
+    shown = ", ".join(map(reprlib.repr, cells[:20])) + (", ..." if len(cells) > 20 else "")
+    if len(cells) == 1:
+        raise DataError(
+            f"{name}, line {line}: a single cell, {shown}, when split at {delimiter!r}; expected "
+            f"at least two, a feature and the target. If the line is a title, delete it; if "
+            f"something else separates the columns, pass that as delimiter."
+        )
+    if isinstance(target, str):
+        if target.strip() in cells:
+            return cells.index(target.strip())
+        raise OptionError(
+            f"{name} has no column named {target!r}: line {line} names {shown}. "
+            f"Give one of these, or a position such as target=-1 if the file has no header."
+        )
+    at = operator.index(target)
+    if -len(cells) <= at < len(cells):
+        return at % len(cells)
+    raise OptionError(
+        f"target={at} is no column of {name}: line {line} has {len(cells)} cells, {shown}. "
+        f"Give a position from 0 to {len(cells) - 1}, or -1 for the last."
+    )
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What is known of a file when its rows are read, to name a bad cell."""
+
+    name: str
+    names: list[str]
+    target: int
+    header: bool
+    delimiter: str
+    first: int  # the first line that is not blank
+
+    def place(self, line: int, i: int) -> str:
+        """Where a cell is, for the start of an error message."""
+        position = "" if self.header else f" (position {i}, counted from 0)"
+        return f"{self.name}, line {line}, column {self.names[i]!r}{position}"
+
+    def check_width(self, line: int, row: list[str]) -> None:
+        """Refuse a row that is too short or too long."""
+        if len(row) != len(self.names):
+            raise DataError(
+                f"{self.name}, line {line}: {several(len(row), 'cell')} where line {self.first} "
+                f"has {len(self.names)}. Look for a missing or an extra {self.delimiter!r}; "
+                f"a cell that contains one must stand in double quotes."
+            )
+
+    def number(self, line: int, i: int, cell: str) -> float:
+        """The finite number in a feature's cell."""
+        number = self.finite(line, i, cell)
+        if number is not None:
+            return number
+        if parsed(cell.replace(",", "")) is not None:
+            advice = "Write it with a decimal point and without commas."
+        elif line == self.first:
+            advice = "If this line names the columns, pass header=True; if not, correct it."
+        elif others := [d for d in DELIMITERS if d in cell and d != self.delimiter]:
+            advice = (
+                f"The columns were split at {self.delimiter!r}; "
+                f"if that is not right, pass delimiter={others[0]!r}."
+            )
+        else:
+            column = repr(self.names[i]) if self.header else i
+            advice = (
+                f"Write a number there, or delete the column or the row; "
+                f"if this column is the one to predict, pass target={column}."
+            )
+        raise DataError(
+            f"{self.place(line, i)}: expected a number, found {reprlib.repr(cell)}. {advice}"
+        )
+
+    def finite(self, line: int, i: int, cell: str) -> float | None:
+        """The number in a cell, or None for text; an empty cell, nan and inf are refused."""
+        if not cell:
+            raise DataError(
+                f"{self.place(line, i)}: the cell is empty. Fill it in, or delete the row."
+            )
+        number = parsed(cell)
+        if number is not None and not math.isfinite(number):
+            raise DataError(
+                f"{self.place(line, i)}: expected a finite number, found {reprlib.repr(cell)}. "
+                f"One nan or inf would spoil every weight in training: "
+                f"put a number in its place, or delete the row."
+            )
+        return number
+
+    def targets(self, labels: list[tuple[int, str, float | None]]) -> tuple[list[float], list[str]]:
+        """The targets as numbers and, where they were text, the classes."""
+        figures = [(line, cell) for line, cell, number in labels if number is not None]
+        words = [(line, cell) for line, cell, number in labels if number is None]
+        if figures and words:
+            few, many = sorted((words, figures), key=len)
+            (line, odd), (other_line, other) = few[0], many[0]
+            kinds = ("text", "a number") if few is words else ("a number", "text")
+            hint = "" if self.header else " (If the first line names the columns: header=True.)"
+            raise DataError(
+                f"{self.place(line, self.target)}: {reprlib.repr(odd)} is {kinds[0]}, but "
+                f"{reprlib.repr(other)} in line {other_line} is {kinds[1]}. The target column must "
+                f"be all numbers or all text: correct the odd one, or turn every label into "
+                f"text such as 'class 0'.{hint}"
+            )
+        if figures:
+            return [number for _, _, number in labels if number is not None], []
+        classes = sorted({cell for _, cell in words})
+        index = {label: float(i) for i, label in enumerate(classes)}
+        return [index[cell] for _, cell in words], classes

@@ -1,0 +1,339 @@
+"""Engines that run a compiled training: `NumpyEngine` and `NumbaEngine`.
+
+The loss of one row is traced and becomes a program (see `chainrule.compiler`); the
+optimiser's rule and clipping are traced like everything else.  While epochs run, the
+parameters live in one flat array; they are written back to the `Value`s before anybody
+can look at them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chainrule.compiler import backend_numba, backend_numpy, native
+from chainrule.compiler.lower import lower
+from chainrule.compiler.program import Program
+from chainrule.compiler.trace import Trace, record
+from chainrule.compiler.update import Update, traced_update
+from chainrule.errors import CompileMismatch
+from chainrule.nn.clipping import clip_gradient, clip_scale
+from chainrule.nn.engines import Chunk, Diverged, Orders, Plan
+from chainrule.structure import flatten
+from chainrule.value import Value
+
+__all__ = ["NumbaEngine", "NumpyEngine", "Prepared", "prepare"]
+
+Array = npt.NDArray[Any]
+
+SPAN: Final = 0.05
+"""Seconds that one call of native code may take: progress and Ctrl-C stay alive."""
+
+
+class Prepared(NamedTuple):
+    """A training as a program, before a back end writes it.
+
+    Attributes:
+        trace: what the loss of one row does; its parameters are those trained first.
+        program: the same as statements; its outputs are the loss and the network's.
+        update: what happens to a parameter after a batch.
+        trained: how many parameters are trained.
+    """
+
+    trace: Trace
+    program: Program
+    update: Update
+    trained: int
+
+
+def prepare(plan: Plan) -> Prepared:
+    """Trace a training.
+
+    Args:
+        plan: what is to be carried out.
+
+    Raises:
+        TraceError: the network or the loss asks for a number that is not known yet.
+        CompileMismatch: they do not do the same in every call.
+    """
+
+    def example(row: Any, target: Any) -> list[Any]:
+        output = plan.forward(row)
+        found = list(output) if isinstance(output, (list, tuple)) else [output]
+        return [plan.loss.function(output, target), *found]
+
+    trained = plan.optimizer.parameters or []
+    arguments = [flatten(plan.rows[0], "X")[1], flatten(plan.targets[0], "y")[1]]
+    trace = record(example, arguments, trained)
+    limit, norm = plan.clip_value, plan.clip_norm
+    update = traced_update(
+        plan.optimizer.update,
+        len(plan.optimizer.start),
+        None if limit is None else lambda g: clip_gradient(g, limit),
+        None if norm is None else lambda square: clip_scale(square, norm),
+    )
+    return Prepared(trace, lower(trace, arguments, len(trained), None), update, len(trained))
+
+
+class _State:
+    """Everything that an update changes, in arrays."""
+
+    def __init__(self, theta: Array, memory: Array, steps: int) -> None:
+        self.theta = theta
+        self.memory = memory
+        self.steps = steps
+
+    def copy(self) -> _State:
+        return _State(self.theta.copy(), self.memory.copy(), self.steps)
+
+
+class _CompiledEngine:
+    """What both engines share: parameters in arrays, and chunks of epochs."""
+
+    name: ClassVar[str]
+
+    def __init__(self, plan: Plan, prepared: Prepared | None = None) -> None:
+        self.plan = plan
+        self.prepared = prepare(plan) if prepared is None else prepared
+        self.x = np.array(plan.rows, dtype=np.float64)
+        self.y = np.array(plan.targets, dtype=np.float64).reshape(len(plan.rows), -1)
+        outputs = len(self.prepared.program.outputs) - 1
+        found = plan.loss.classes(plan.targets, outputs)
+        self.expected: Array | None = None if found is None else np.array(found, dtype=np.int64)
+        self.trained: list[Value] = plan.optimizer.parameters or []
+        self._load()
+        self._check()
+
+    def _epochs(
+        self, state: _State, order: Array, rates: Array
+    ) -> tuple[Array, Array, Diverged | None]:
+        """Run an epoch for each of the rates, and change the state.
+
+        ``order`` has a line of row numbers for each epoch, or one line for all.  Returns
+        the losses and accuracies of the epochs completed, and what ended the one after.
+        """
+        raise NotImplementedError
+
+    def run(
+        self, orders: Orders, rates: list[float], report: Callable[[int], None]
+    ) -> Iterator[Chunk]:
+        done, count = 0, 1
+        fixed = np.array([orders.next()], dtype=np.int64) if orders.fixed else None
+        while done < len(rates):
+            some = rates[done : done + count]
+            if fixed is None:
+                order = np.array([orders.next() for _ in some], dtype=np.int64)
+            else:
+                order = fixed
+            state = self._load()
+            started = perf_counter()
+            losses, accuracies, trouble = self._epochs(state, order, np.array(some))
+            elapsed = perf_counter() - started
+            if len(losses):
+                report(len(losses) * order.shape[1])
+                yield from self._shown(state, losses, accuracies)
+            else:
+                self._store(state)
+            if trouble is not None:
+                raise trouble
+            done += len(some)
+            if not self.plan.observed:
+                grown = SPAN / max(elapsed / len(some), 1e-9)
+                count = max(1, min(int(grown), 20 * count, 1_000_000))
+
+    def _shown(self, state: _State, losses: Array, accuracies: Array) -> Iterator[Chunk]:
+        if self.plan.reduction == "mean":
+            losses = losses / len(self.plan.rows)
+        self._store(state)
+        yield Chunk(losses.tolist(), None if self.expected is None else accuracies.tolist())
+
+    def _load(self) -> _State:
+        """The state as it is in the values and the optimiser: a callback may have changed it."""
+        optimizer = self.plan.optimizer
+        memory = optimizer.states or [optimizer.start] * len(self.trained)
+        parameters = self.prepared.trace.parameters
+        return _State(
+            np.array([p.data for p in parameters], dtype=np.float64),
+            np.array(memory, dtype=np.float64).reshape(len(self.trained), -1).T.copy(),
+            optimizer.steps,
+        )
+
+    def _store(self, state: _State) -> None:
+        optimizer = self.plan.optimizer
+        for parameter, value in zip(self.trained, state.theta.tolist(), strict=False):
+            parameter.data = value
+        optimizer.states = [tuple(column) for column in state.memory.T.tolist()]
+        optimizer.steps = state.steps
+
+    def _check(self) -> None:
+        """Hold the program to the network and loss themselves, on the first row."""
+        expected = self.plan.loss.function(
+            self.plan.forward(self.plan.rows[0]), self.plan.targets[0]
+        )
+        found = self._first_loss()
+        if math.isfinite(float(expected)) and not math.isclose(
+            found, float(expected), rel_tol=1e-9, abs_tol=1e-9
+        ):
+            raise CompileMismatch(
+                f"on the first row the compiled loss is {found!r}, but the network and the loss "
+                f"give {float(expected)!r}. Something in them depends on more than the row, the "
+                "target and the parameters. Use engine='eager'."
+            )
+
+    def _first_loss(self) -> float:
+        raise NotImplementedError
+
+    def _culprit(self, values: Array) -> str:
+        i = int(np.flatnonzero(~np.isfinite(values))[0])
+        label = self.trained[i].label
+        named = f"parameter {i}" + (f" ({label})" if label else "")
+        return f"{named} would have become {values[i]}"
+
+
+class NumpyEngine(_CompiledEngine):
+    """Runs the program on a batch at a time, with NumPy.
+
+    Args:
+        plan: what to carry out.
+        prepared: the plan's program, if it is known already.
+    """
+
+    name: ClassVar[str] = "numpy"
+
+    def __init__(self, plan: Plan, prepared: Prepared | None = None) -> None:
+        prepared = prepare(plan) if prepared is None else prepared
+        self.functions = backend_numpy.emit(prepared.program, None).load()
+        self.functions.update(backend_numpy.emit_update(prepared.update).load())
+        super().__init__(plan, prepared)
+
+    def _first_loss(self) -> float:
+        with np.errstate(all="ignore"):
+            state = self._load()
+            found = self.functions["forward"](state.theta, self.x[:1], self.y[:1], 1)
+        return float(found[0, 0])
+
+    def _epochs(
+        self, state: _State, order: Array, rates: Array
+    ) -> tuple[Array, Array, Diverged | None]:
+        losses, accuracies = [], []
+        with np.errstate(all="ignore"):
+            for epoch, lr in enumerate(rates.tolist()):
+                try:
+                    loss, accuracy = self._epoch(state, order[epoch % len(order)], lr)
+                except Diverged as trouble:
+                    return np.array(losses), np.array(accuracies), trouble
+                losses.append(loss)
+                accuracies.append(accuracy)
+        return np.array(losses), np.array(accuracies), None
+
+    def _epoch(self, state: _State, order: Array, lr: float) -> tuple[float, float]:
+        plan, step, update = self.plan, self.functions["forward_backward"], self.functions["update"]
+        size, trained = plan.batch_size, self.prepared.trained
+        mean = plan.reduction == "mean"
+        x, y, expected = self.x, self.y, self.expected
+        if (order != np.arange(len(order))).any():
+            x, y = x[order], y[order]
+            expected = None if expected is None else expected[order]
+        total, right = 0.0, 0
+        earlier: _State | None = None
+        for batch, start in enumerate(range(0, len(order), size)):
+            end = min(start + size, len(order))
+            rows = end - start
+            seed = np.full((rows, 1), 1.0 / rows if mean else 1.0)
+            found, gradient = step(state.theta, x[start:end], y[start:end], seed, rows)
+            total += float(found[:, 0].sum())
+            if not math.isfinite(total):
+                if earlier is not None:
+                    state.theta, state.memory = earlier.theta, earlier.memory
+                    state.steps = earlier.steps
+                raise Diverged(batch, f"the loss became {total}")
+            if expected is not None:
+                right += int((self._decided(found) == expected[start:end]).sum())
+            new, memory = update(
+                state.theta[:trained], gradient, state.memory, float(state.steps + 1), lr
+            )
+            if not np.isfinite(new).all():
+                raise Diverged(batch, self._culprit(new))
+            earlier = _State(state.theta, state.memory, state.steps)
+            if trained < len(state.theta):
+                new = np.concatenate([new, state.theta[trained:]])
+            state.theta, state.memory, state.steps = new, memory, state.steps + 1
+        return total, right / len(order)
+
+    def _decided(self, found: Array) -> Array:
+        if found.shape[1] == 2:
+            above: Array = found[:, 1] > self.plan.loss.threshold
+            return above
+        return found[:, 1:].argmax(axis=1)
+
+
+class NumbaEngine(_CompiledEngine):
+    """Runs whole epochs, updates included, in native code compiled by Numba.
+
+    Args:
+        plan: what to carry out.
+        prepared: the plan's program, if it is known already.
+
+    Raises:
+        MissingExtraError: Numba is not installed.
+    """
+
+    name: ClassVar[str] = "numba"
+
+    def __init__(self, plan: Plan, prepared: Prepared | None = None) -> None:
+        prepared = prepare(plan) if prepared is None else prepared
+        text = backend_numba.emit_training(prepared.program, prepared.update, plan.reduction)
+        self.train = native.load(text).train
+        super().__init__(plan, prepared)
+
+    def _first_loss(self) -> float:
+        state = self._load()
+        order = np.zeros((1, 1), dtype=np.int64)
+        losses, _, trouble = self._epochs(state, order, np.zeros(1))
+        return float(losses[0]) if trouble is None else math.nan
+
+    def _epochs(
+        self, state: _State, order: Array, rates: Array
+    ) -> tuple[Array, Array, Diverged | None]:
+        epochs = len(rates)
+        losses = np.empty(epochs)
+        rights = np.zeros(epochs, dtype=np.int64)
+        before, memory_before = state.theta.copy(), state.memory.copy()
+        threshold = self.plan.loss.threshold
+        try:
+            epoch, batch, code, steps, total = self.train(
+                state.theta,
+                self.x,
+                self.y,
+                order,
+                self.plan.batch_size,
+                rates,
+                state.memory,
+                state.steps,
+                before,
+                memory_before,
+                np.zeros(len(self.x), np.int64) if self.expected is None else self.expected,
+                0.0 if threshold is None else threshold,
+                losses,
+                rights,
+            )
+        except IndexError:
+            # pick() met an index out of range; NumPy's engine says which.
+            raise CompileMismatch(
+                "an index given to pick() is out of range for a row; use engine='eager' or "
+                "'numpy' to see which"
+            ) from None
+        state.steps = steps
+        trouble = None
+        if code in (1, 2):
+            trouble = Diverged(batch, f"the loss became {total}")
+            if code == 1:
+                state.theta, state.memory, state.steps = before, memory_before, steps - 1
+        elif code == 3:
+            trouble = Diverged(batch, self._culprit(before))
+        return losses[:epoch], rights[:epoch] / order.shape[1], trouble
