@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -684,24 +685,30 @@ def test_errors_of_the_function_itself_come_through():
 # --- the report -----------------------------------------------------------------------------------
 
 
+TEXT = """\
+the given gradient against differences, 4 inputs: 1 agrees, 1 BUG, 1 kink, 1 edge of domain
+
+  input  at   gradient     differences                    verdict
+  w      0.7  0.864609836  0.432304918 +- ERROR             BUG
+      the ratio is 2: counted twice, or a factor 1/2 is missing
+  x      2    0.151306721  left -0.848693, right 1.15131  kink
+      the slope jumps here, and the gradient lies between its two sides
+  b      0    inf          left none, right inf           edge of domain
+      the function is finite on one side only; the slope from there is shown
+  c      3    0            0 +- ERROR                       agrees exactly"""
+
+
 def test_report_as_text():
-    def f(w, x):
-        return math.tanh(w * x) + abs(x - 2.0)
+    def f(w, x, b, c):
+        return math.tanh(w * x + b) + abs(x - 2.0) + math.sqrt(b)
 
-    def g(w, x):
-        return 2.0 * x * (1.0 - math.tanh(w * x) ** 2), w * (1.0 - math.tanh(w * x) ** 2)
+    def g(w, x, b, c):
+        s = 1.0 - math.tanh(w * x + b) ** 2
+        return 2.0 * x * s, w * s, math.inf, 0.0
 
-    assert (
-        str(check_gradients(f, 0.5, 2.0, gradient=g)).splitlines()
-        == [
-            "the given gradient against differences, 2 inputs: 1 BUG, 1 kink",
-            "",
-            "  input  at   gradient     differences                      verdict",
-            "  w      0.5  1.67989737   0.839948683 +- 6e-13             BUG",
-            "      the ratio is 2: counted twice, or a factor 1/2 is missing; or the ratio is 2, the",
-        ]
-        or True
-    )
+    text = str(check_gradients(f, 0.7, 2.0, 0.0, 3.0, gradient=g))
+    # The estimated errors may differ in their last digit from one C library to another.
+    assert re.sub(r"\+- \S{5}", "+- ERROR", text) == TEXT
 
 
 def test_long_reports_show_what_stands_out():

@@ -216,6 +216,11 @@ def test_evaluate_without_a_value(values, message):
         (x * y + x).evaluate(values)
 
 
+def test_evaluate_with_values_without_names():
+    with pytest.raises(OptionError, match=r"evaluate\(x=2.0\).*; got 2.0 \(a float\)"):
+        (x * 2.0).evaluate(2.0)
+
+
 @pytest.mark.parametrize("bad", ["0.5", None, [1.0], 1j])
 def test_evaluate_with_something_else(bad):
     with pytest.raises(NotANumberError, match="x needs a real number"):
@@ -626,6 +631,7 @@ def test_formula_of_a_function():
 
 
 def test_formula_with_list_arguments_and_several_results():
+    assert formula(lambda a, n: a**n, "a", 3).text == "a ** 3"
     dot, constant = formula(lambda w, s: (ops.dot(w, [1, 2]) * s, 7), ["w1", "w2"], "s")
     assert dot.text == "sum(w1 * 1, w2 * 2) * s"
     assert constant.text == "7"
@@ -644,5 +650,6 @@ def test_formula_of_a_function_with_if():
 
 
 def test_every_error_is_ours():
-    with pytest.raises(ChainruleError):
-        formula(lambda a: a, "not a name")
+    for bad in ("not a name", None, ["a", "not a name"]):
+        with pytest.raises(ChainruleError):
+            formula(lambda a: a, bad)

@@ -362,7 +362,7 @@ def test_remainder_of_taylor_falls_with_the_right_power(order, slope):
 
 # --- structures ---------------------------------------------------------------------------------
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024
+Point = namedtuple("Point", "x y")
 
 
 class Row(list):

@@ -1,13 +1,15 @@
-"""Blocks of code in which the engine behaves differently: `no_grad`, `counting`."""
+"""Blocks of code in which the engine behaves differently: `no_grad`, `counting`, `tracing`."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, final
+from typing import Final, NoReturn, final
 
-__all__ = ["MODES", "counting", "no_grad", "tracing"]
+from chainrule.errors import TraceError, users_line
+
+__all__ = ["MODES", "counting", "no_grad", "reading", "refuse", "tracing"]
 
 
 class _Here(threading.local):
@@ -105,3 +107,54 @@ def tracing() -> Iterator[None]:
             yield
         finally:
             here.tracing = before
+
+
+_BRANCH: Final = (
+    "Instead of `if a > b` write where(greater(a, b), x, y), or maximum, minimum, relu; to use "
+    "a value as a constant write stop_gradient(a)."
+)
+_PICK: Final = "To choose among options by an index that is an input, write pick(index, options)."
+_READINGS: Final = {
+    "float": ("a value was compared, or converted to a number,", f"{_BRANCH} {_PICK}"),
+    "bool": ("the truth of a value was asked for (if, while, and, or, not)", _BRANCH),
+    "==": (
+        "two values were compared with == or !=",
+        "Write equal(a, b); to see whether they are the same object, a is b.",
+    ),
+    "int": ("int() was applied to a value", _PICK),
+    "index": ("a value was used as an index", _PICK),
+    "data": (
+        "`.data` of a value was read",
+        "Compute with the value itself; where no gradient should pass, stop_gradient(a).",
+    ),
+    "grad": (
+        "`.grad` of a value was read",
+        "The compiled function returns the gradients, next to its result.",
+    ),
+    "iter": (
+        "a value was iterated over",
+        "It is a single number: an argument that has one number per example.",
+    ),
+}
+
+
+def reading(kind: str) -> None:
+    """Somebody wants the number in a value: while a function is traced, that is an error.
+
+    Args:
+        kind: how it is read, a key of the list above.
+
+    Raises:
+        TraceError: the present thread traces a function.
+    """
+    if MODES.here.tracing:
+        refuse(kind)
+
+
+def refuse(kind: str) -> NoReturn:
+    """Raise the `TraceError` that says why a number cannot be had, and what to do instead."""
+    what, remedy = _READINGS[kind]
+    raise TraceError(
+        f"{what} at {users_line()}, while the function is being compiled. The program that is "
+        f"made must serve all numbers, and this one would be frozen into it. {remedy}"
+    )

@@ -37,7 +37,7 @@ from typing import Any, ClassVar, Final, final
 
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import GraphError, NotANumberError, describe
-from chainrule.modes import MODES
+from chainrule.modes import MODES, reading
 from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, as_float, number, unknown
 from chainrule.ops import div, pow, relu
 
@@ -115,6 +115,8 @@ class Value(Arithmetic):
     @property
     def data(self) -> float:
         """The number itself.  Assigning to it changes no graph that was built before."""
+        if MODES.used:
+            reading("data")
         return self._data
 
     @data.setter
@@ -216,7 +218,16 @@ class Value(Arithmetic):
         return 1.0 if (self._data != 0.0) is taken else NO_EDGE
 
     def __float__(self) -> float:
+        if MODES.used:
+            reading("float")
         return self._data
+
+    def __eq__(self, other: object) -> bool:
+        if MODES.used:
+            reading("==")
+        return True if self is other else NotImplemented
+
+    __hash__ = Arithmetic.__hash__
 
     def detach(self) -> Value:
         """The same number as a new leaf: no gradient passes back through it."""

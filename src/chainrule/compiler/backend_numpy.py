@@ -638,13 +638,21 @@ class _Writer:
             start = end
 
     def _back_block(self, block: Block, target: Group, adjoint: str) -> None:
-        self._reach_block(block, target)
+        mask = f"m{target.name}" if target in self.masked else ""
         n, k = block.left.index.shape
+        alone = block.right is not None and not block.right.group.batched
+        if target.batched and alone and not block.left.group.batched:
+            # of all terms these are the same for every example: sum over the batch first
+            total = self.fresh("t")
+            self.lines.append(f"{total} = {adjoint}.sum(0)")
+            adjoint, mask = total, f"{mask}.any(0)" if mask else ""
+            target = Group("computed", target.size, batched=False)
+        self._reach_block(block, target, mask)
         if block.right is None:
             amount = adjoint if k == 1 else f"np.repeat({adjoint}, {k}, axis=-1)"
             self._give(block.left.group, block.left.index.ravel(), amount, target)
         elif block.form == "matrix":
-            self._back_matrix(block, block.right, target, adjoint)
+            self._back_matrix(block, block.right, target, adjoint, mask)
         else:
             deep = n > 1 and k > 1
             tail = "[..., None]" if deep else ""
@@ -653,34 +661,33 @@ class _Writer:
                     continue
                 spell = self._column if k == 1 else self._row if n == 1 else self.matrix
                 amount = f"{adjoint}{tail} * {spell(other)}"
-                if target in self.masked:
-                    amount = f"np.where(m{target.name}{tail}, {amount}, 0.0)"
+                if mask:
+                    amount = f"np.where({mask}{tail}, {amount}, 0.0)"
                 if deep:
                     amount = f"{_called(amount)}.reshape({'-1, ' * target.batched}{n * k})"
                 self._give(mine.group, mine.index.ravel(), amount, target)
 
-    def _reach_block(self, block: Block, target: Group) -> None:
+    def _reach_block(self, block: Block, target: Group, mask: str) -> None:
         """Pass the mask of a sum on to its terms."""
         k = block.left.index.shape[1]
         for take in (block.left, block.right):
             if take is None or take.group not in self.masked:
                 continue
-            mask = "True"
-            if target in self.masked:
-                mask = f"m{target.name}"
-                if block.form == "matrix":
-                    axis = -2 if take is block.right else -1
-                    shape = f"{'-1, ' * target.batched}{block.p}, {block.q}"
-                    mask = f"{mask}.reshape({shape}).any({axis})"
-                if k > 1:
-                    mask = f"np.repeat({mask}, {k}, axis=-1)"
-            self._give_mask(take.group, take.index.ravel(), mask, target)
+            reached = mask or "True"
+            if mask and block.form == "matrix":
+                axis = -2 if take is block.right else -1
+                shape = f"{'-1, ' * target.batched}{block.p}, {block.q}"
+                reached = f"{mask}.reshape({shape}).any({axis})"
+            if mask and k > 1:
+                reached = f"np.repeat({reached}, {k}, axis=-1)"
+            self._give_mask(take.group, take.index.ravel(), reached, target)
 
-    def _back_matrix(self, block: Block, right: Take, target: Group, adjoint: str) -> None:
+    def _back_matrix(
+        self, block: Block, right: Take, target: Group, adjoint: str, mask: str
+    ) -> None:
         left = block.left
         p, q, k = block.p, block.q, left.index.shape[1]
         one = Group("computed", 1, batched=False)  # these products sum over the batch
-        mask = f"m{target.name}" if target in self.masked else ""
 
         def product(turn: str, other: str) -> str:
             """The adjoint, in another shape, times a matrix."""

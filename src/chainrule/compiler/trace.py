@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NoReturn
 from chainrule import ops
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import CompileMismatch, TraceError, describe, users_line
-from chainrule.modes import tracing
+from chainrule.modes import refuse, tracing
 from chainrule.operation import ROWS, Op, as_float, unknown
 from chainrule.structure import Structure, flatten
 from chainrule.value import Value, topological_order
@@ -237,61 +237,37 @@ class Tracer(Arithmetic):
         condition = self if taken else ops.equal(self, 0.0)
         return Gate(condition)
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        raise TraceError(
-            f"{what} at {users_line()}, while the function is being compiled. Its inputs have "
-            f"no values yet: the program that is made must serve all of them. {remedy}"
-        )
+    # There is no number yet: every way of asking for one is an error that says what to do.
 
     def __float__(self) -> float:
-        self._refuse(
-            "a value was compared or converted to a number",
-            "Instead of `if a > b` write where(greater(a, b), x, y), or maximum, minimum, relu; "
-            "to use a value as a constant write stop_gradient(a); to choose by an index write "
-            "pick(index, options).",
-        )
+        refuse("float")
 
     def __int__(self) -> int:
-        self._refuse(
-            "int() was applied to a value",
-            "To choose among options by an index that is an input, write pick(index, options).",
-        )
+        refuse("int")
 
     def __index__(self) -> int:
-        self._refuse(
-            "a value was used as an index",
-            "To choose among options by an index that is an input, write pick(index, options).",
-        )
+        refuse("index")
 
     def __bool__(self) -> bool:
-        self._refuse(
-            "the truth of a value was asked for (if, while, and, or, not)",
-            "Write where(condition, x, y), which keeps both branches.",
-        )
+        refuse("bool")
 
     def __eq__(self, other: object) -> bool:
-        self._refuse("two values were compared with ==", "Write equal(a, b).")
+        refuse("==")
 
     __hash__ = Arithmetic.__hash__
 
     @property
     def data(self) -> float:
         """Not there yet: raises `TraceError`."""
-        self._refuse(
-            "`.data` of a value was read",
-            "Compute with the value itself; where no gradient should pass, stop_gradient(v).",
-        )
+        refuse("data")
 
     @property
     def grad(self) -> float:
         """Not there yet: raises `TraceError`."""
-        self._refuse("`.grad` of a value was read", "Gradients come out of the compiled function.")
+        refuse("grad")
 
     def __iter__(self) -> Any:
-        self._refuse(
-            "a value was iterated over",
-            "It is a single number here: an argument with one number per example.",
-        )
+        refuse("iter")
 
 
 @dataclass(frozen=True, slots=True)

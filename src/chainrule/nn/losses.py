@@ -400,7 +400,7 @@ class Loss:
         Raises:
             OptionError: outputs are no classes with this loss.
         """
-        if isinstance(output, Sequence):
+        if isinstance(output, Sequence) or self.outputs == "several":
             return _largest(output)
         if self.threshold is None:
             raise OptionError(f"with the loss {self.name} outputs do not stand for classes")

@@ -168,7 +168,7 @@ class Symbol(Arithmetic):
             A float, or what the operations make of the values given.
 
         Raises:
-            OptionError: a name has no value.
+            OptionError: a name has no value, or the values have no names.
             NotANumberError: a value is something else.
 
         Example:
@@ -176,6 +176,11 @@ class Symbol(Arithmetic):
             >>> (x * x + 1.0).evaluate(x=3.0)
             10.0
         """
+        if values is not None and not isinstance(values, Mapping):
+            raise OptionError(
+                f"evaluate() takes the values by name, such as evaluate(x=2.0) or "
+                f"evaluate({{'x': 2.0}}); got {describe(values)}"
+            )
         given = {**(values or {}), **named}
         order = postorder(self)
         missing = [x.name for x in order if x.name and x.name not in given]
@@ -250,14 +255,14 @@ class _Gate(Symbol):
     is_gate: ClassVar[bool] = True
 
 
-def formula(f: Callable[..., Any], *names: str | Sequence[str]) -> Any:
+def formula(f: Callable[..., Any], *names: str | float | Sequence[str | float]) -> Any:
     """Write a function down: what it computes, as a formula of its arguments.
 
     Args:
         f: a function that computes with operations (``+``, ``chainrule.exp`` ...).
             Python's ``if`` cannot look into a formula; use ``where``.
         *names: what to call its arguments.  A list of names stands for an argument
-            that is a list of numbers.
+            that is a list of numbers; a number stays as it is.
 
     Returns:
         A `Symbol`, which has ``text``, ``latex``, ``derivative`` and ``evaluate``; a list
@@ -273,8 +278,7 @@ def formula(f: Callable[..., Any], *names: str | Sequence[str]) -> Any:
         >>> print(y, "has the derivative", y.derivative("w"))
         tanh(w * x) has the derivative (1 - tanh(w * x) ** 2) * x
     """
-    arguments = [Symbol(x) if isinstance(x, str) else [Symbol(part) for part in x] for x in names]
-    found = f(*arguments)
+    found = f(*[[*map(Symbol, x)] if isinstance(x, (list, tuple)) else Symbol(x) for x in names])
     if isinstance(found, (list, tuple)):
         return [_result(x) for x in found]
     return _result(found)
