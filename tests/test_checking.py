@@ -26,7 +26,7 @@ def verdicts(report):
     return [found.verdict for found in report.inputs]
 
 
-# --- right gradients are never called a bug ----------------------------------------------------
+# --- right gradients are never called a bug -----------------------------------------------------
 
 SMOOTH = [op for op in ROWS.values() if op.arity == 1 and op not in (ops.stop_gradient,)]
 
@@ -97,7 +97,7 @@ def test_right_gradients_in_awkward_places(f, g, x):
     assert verdicts(check_gradients(f, x, gradient=g)) == ["agrees"]
 
 
-# --- wrong gradients are bugs ------------------------------------------------------------------
+# --- wrong gradients are bugs -------------------------------------------------------------------
 
 
 def two(f, g):
@@ -198,6 +198,9 @@ WRONG_FUNCTIONS = {
     "tie of three gives a half each": lambda: check_gradients(
         max, 2.0, 2.0, 2.0, gradient=lambda x, y, z: (0.5, 0.5, 0.5)
     ),
+    "tie of three gives all thrice": lambda: check_gradients(
+        max, 2.0, 2.0, 2.0, gradient=lambda x, y, z: (1.0, 1.0, 1.0)
+    ),
     "tie of ten gives nothing": lambda: check_gradients(
         lambda xs: max(xs), [1.0] * 10, gradient=lambda xs: [0.0] * 10
     ),
@@ -290,7 +293,7 @@ def test_wrong_rules_in_the_table_are_bugs(name, operand, rule, point, monkeypat
     assert not check_gradients(f, *point).ok
 
 
-# --- kinks -------------------------------------------------------------------------------------
+# --- kinks --------------------------------------------------------------------------------------
 
 KINKS = {
     "relu": (ops.relu, 0.0),
@@ -362,10 +365,11 @@ def test_the_inputs_of_a_wrong_tie_are_blamed_and_no_other():
 def test_a_direction_out_of_the_domain_tells_nothing():
     # Where both grow the root has no value; along either input alone it has.
     def f(x, y):
-        return max(x, y) + (0.0 if min(x, y) <= 1.0 else math.sqrt(-1.0))
+        return abs(x + y) + (0.0 if min(x, y) <= 0.0 else math.sqrt(-1.0))
 
-    report = check_gradients(f, 1.0, 1.0, gradient=lambda x, y: (0.5, 0.5))
+    report = check_gradients(f, 0.0, 0.0, gradient=lambda x, y: (0.5, 0.5))
     assert verdicts(report) == ["kink", "kink"]
+    assert all(min(tried.direction) < 0.0 for tried in report.directions)
 
 
 def test_kinks_that_cancel_are_a_bug_of_the_conventions():
@@ -397,6 +401,13 @@ def test_kinks_that_cancel_are_a_bug_of_the_conventions():
             "use float64",
         ),
         (lambda x: float(np.sin(np.float16(x))), math.cos, 0.7, "use float64"),
+        (lambda x: float(np.float16(math.sin(x))), math.cos, 0.7, "use float64"),
+        (
+            lambda x: float(np.sin(np.float16(x)) * np.float16(x)),
+            lambda x: math.sin(x) + x * math.cos(x),
+            1e3,
+            "use float64",
+        ),
         (lambda x: float(np.float64(np.float16(x)) ** 2), lambda x: 2.0 * x, 0.7, "use float64"),
         (lambda x: math.exp(x) - math.exp(x) * (1.0 - 1e-12), lambda x: 2.2e-12, 0.8, "float64"),
         (lambda x: x * math.log(abs(x)) if x else 0.0, lambda x: -30.0, 0.0, "do not settle"),
@@ -457,6 +468,14 @@ def test_edge_of_the_domain(f, g, x, left, right):
     assert report.conclusive
 
 
+def test_edge_too_near_for_more_than_a_step():
+    report = check_gradients(
+        lambda x: math.sqrt(1e-9 - x), 0.0, gradient=lambda x: -0.5 / math.sqrt(1e-9)
+    )
+    assert verdicts(report) == ["precision"]
+    assert "do not settle" in report.inputs[0].reason
+
+
 def test_no_side_and_no_value():
     (found,) = check_gradients(lambda x: 0.0 if x == 0.5 else math.nan, 0.5, gradient=abs).inputs
     assert (found.verdict, found.left, found.right) == ("edge", None, None)
@@ -473,7 +492,7 @@ def test_largest_numbers():
     assert verdicts(report) == ["agrees"]
 
 
-# --- causes -----------------------------------------------------------------------------------------
+# --- causes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -682,20 +701,20 @@ def test_errors_of_the_function_itself_come_through():
         check_gradients(lambda x: {}[x], 0.5, gradient=lambda x: 1.0)
 
 
-# --- the report -----------------------------------------------------------------------------------
+# --- the report ---------------------------------------------------------------------------------
 
 
 TEXT = """\
 the given gradient against differences, 4 inputs: 1 agrees, 1 BUG, 1 kink, 1 edge of domain
 
   input  at   gradient     differences                    verdict
-  w      0.7  0.864609836  0.432304918 +- ERROR             BUG
+  w      0.7  0.864609836  0.432304918 +- ERROR           BUG
       the ratio is 2: counted twice, or a factor 1/2 is missing
   x      2    0.151306721  left -0.848693, right 1.15131  kink
       the slope jumps here, and the gradient lies between its two sides
   b      0    inf          left none, right inf           edge of domain
       the function is finite on one side only; the slope from there is shown
-  c      3    0            0 +- ERROR                       agrees exactly"""
+  c      3    0            0 +- ERROR                     agrees exactly"""
 
 
 def test_report_as_text():
@@ -757,7 +776,7 @@ def test_tolerance_passes_over_small_differences():
     assert check_gradients(math.sin, 0.8, tolerance=1e-3, **wrong).ok
 
 
-# --- slopes -----------------------------------------------------------------------------------------
+# --- slopes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -777,7 +796,7 @@ def test_errors_of_slopes_are_honest_and_small(f, x, exact):
         assert slope.error <= 1e-6 * abs(exact)
 
 
-# --- other libraries ---------------------------------------------------------------------------------
+# --- other libraries ----------------------------------------------------------------------------
 
 
 @pytest.mark.torch

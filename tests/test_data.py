@@ -149,7 +149,7 @@ class TestNoise:
     def test_is_checked(self, make, name, bad):
         message = refusal(OptionError, make, 5, **{name: bad})
         assert message.startswith(
-            f"{name} must be a finite number of at least 0 and at most 1e+100; got "
+            f"{name} must be a finite number of at least 0 and of at most 1e+100; got "
         )
         assert repr(bad)[:20] in message
         assert f"Give a number such as {name}=0.1." in message
@@ -741,11 +741,13 @@ def test_whatever_the_file_holds(raw, target, header, delimiter):
 def test_public_names():
     assert chainrule.data.__all__ == [
         "Dataset",
+        "MatchedRows",
         "Table",
         "blobs",
         "circle",
         "moons",
         "read_csv",
+        "read_rows",
         "spiral",
         "train_test_split",
         "xor",

@@ -51,6 +51,7 @@ def by_complex_step(op):
 
 
 def by_recorded_gradients(op):
+    # "-2.12" stands in the one expression of which Python makes a complex number.
     rows = [
         row for row in EXPRESSIONS if f"{op.name}(" in row["expr"] and "-2.12" not in row["expr"]
     ]

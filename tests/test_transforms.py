@@ -5,7 +5,7 @@ import math
 import random
 from collections import namedtuple
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import mpmath
@@ -43,7 +43,7 @@ def dot(xs, ys):
     return math.fsum([x * y for x, y in zip(xs, ys, strict=True)])
 
 
-# --- one mode against the other ----------------------------------------------------------------
+# --- one mode against the other -----------------------------------------------------------------
 
 
 def hold_dot_product(f, point, source, rel=1e-12):
@@ -165,7 +165,7 @@ def hold_differences(g, point, H, size):
             assert found == pytest.approx(H[i][j], rel=2e-5, abs=2e-6 * (1.0 + size))
 
 
-# --- second and third order ----------------------------------------------------------------------
+# --- second and third order ---------------------------------------------------------------------
 
 
 def nested(f, order):
@@ -248,7 +248,7 @@ def test_third_order_in_every_mix_of_modes_against_mpmath(name):
             assert got == pytest.approx(exact, rel=1e-11), modes
 
 
-# --- no perturbation confusion -------------------------------------------------------------------
+# --- no perturbation confusion ------------------------------------------------------------------
 
 
 def forward(f):
@@ -278,10 +278,9 @@ def test_perturbations_are_not_confused(inner, outer):
 @pytest.mark.parametrize("modes", list(product(MODES, repeat=3)), ids="-".join)
 def test_three_levels_with_closures(modes):
     a, b, c = [MODES[mode] for mode in modes]
-    # d/dx x * d/dy [y * d/dz (x y z^2) at z = x*y] at y = x, by hand:
-    # d/dz = 2 x y z = 2 x^2 y^2;  y * that = 2 x^2 y^3;  d/dy = 6 x^2 y^2;  at y = x, times x: 6 x^5
+    # By hand: d/dz (x y z^2) at z = x y is 2 x^2 y^2; times y it is 2 x^2 y^3, whose
+    # derivative by y at y = x is 6 x^4; times x it is 6 x^5, whose derivative is 30 x^4.
     f = a(lambda x: x * b(lambda y: y * c(lambda z: x * y * z * z)(x * y))(x))
-    # c's point moves with y, so d/dy sees both uses: 2 x y (x y) y = 2 x^2 y^3.
     assert f(1.5) == pytest.approx(30.0 * 1.5**4, rel=1e-13)
 
 
@@ -293,11 +292,11 @@ def test_directions_may_themselves_be_differentiated():
     assert forward(lambda w: vjp(lambda x: x**3, w)[1](w)[0])(2.0) == 36.0
 
 
-# --- matrices of second derivatives ---------------------------------------------------------------
+# --- matrices of second derivatives -------------------------------------------------------------
 
 
 def rosenbrock(x):
-    return sum([100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in zip(x, x[1:], strict=False)])
+    return sum([100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in pairwise(x)])
 
 
 def test_hessian_of_rosenbrock():
@@ -472,7 +471,7 @@ def test_functions_of_several_arguments_and_options():
 
 def test_inputs_that_do_not_move_still_behave_like_values():
     # Methods, fractional powers of negative numbers: a plain float has neither.
-    value, tangent = jvp(lambda x, y: x * y.tanh(), [2.0, 0.5], [1.0, 0.0])
+    _, tangent = jvp(lambda x, y: x * y.tanh(), [2.0, 0.5], [1.0, 0.0])
     assert tangent == math.tanh(0.5)
     assert math.isnan(jvp(lambda x, y: x + y**0.5, [2.0, -1.0], [1.0, 0.0])[0])
     assert jvp(lambda x, y: x * ops.sqrt(y), [2.0, 0.0], [1.0, 0.0]) == (0.0, 0.0)
@@ -487,7 +486,7 @@ def test_results_that_do_not_depend_on_the_input():
     assert hessian(lambda x: x[0])([1.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]
 
 
-# --- mistakes -------------------------------------------------------------------------------------
+# --- mistakes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -534,7 +533,7 @@ def test_structures_show_themselves():
     assert structure != "dict"
 
 
-# --- graphs and their owners ------------------------------------------------------------------------
+# --- graphs and their owners --------------------------------------------------------------------
 
 
 def test_transforms_leave_gradients_alone():
@@ -700,7 +699,7 @@ def handmade(x, name="double"):
 def test_hand_made_rules_are_refused():
     x = Value(3.0)
     y = handmade(x)
-    with pytest.raises(GraphError, match="hand-made operation 'double'.*only backward"):
+    with pytest.raises(GraphError, match=r"hand-made operation 'double'.*only backward"):
         gradients(y, [x])
     with pytest.raises(GraphError, match="hand-made operation 'double'"):
         grad(handmade)(3.0)
@@ -713,7 +712,7 @@ def test_hand_made_rules_are_refused():
     assert grad(lambda x: x * handmade(Value(1.0)))(3.0) == 2.0
 
 
-# --- branches not taken ----------------------------------------------------------------------------
+# --- branches not taken -------------------------------------------------------------------------
 
 
 def guarded(x):
@@ -741,7 +740,7 @@ def test_both_branches_the_same_value():
         assert jvp(f, [2.0], [1.0]) == (2.0, 1.0)
 
 
-# --- costs ---------------------------------------------------------------------------------------
+# --- costs --------------------------------------------------------------------------------------
 
 
 def test_count_passes():

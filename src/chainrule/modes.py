@@ -1,15 +1,28 @@
-"""Blocks of code in which the engine behaves differently: `no_grad`, `counting`, `tracing`."""
+"""Blocks of code in which the engine behaves differently: `no_grad`, `counting`, `tracing`.
+
+`watching` is the place for somebody who looks at every node: `chainrule.strict`.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, NoReturn, final
+from typing import Any, Final, NoReturn, Protocol, final
 
 from chainrule.errors import TraceError, users_line
 
-__all__ = ["MODES", "counting", "no_grad", "reading", "refuse", "tracing"]
+__all__ = ["MODES", "Watch", "counting", "no_grad", "reading", "refuse", "tracing", "watching"]
+
+
+class Watch(Protocol):
+    """Somebody who looks at what the values of a thread do, and may raise an error."""
+
+    def made(self, node: Any) -> None:
+        """A node was made; its operands are still there, even within `no_grad`."""
+
+    def going_back(self, root: Any) -> None:
+        """A backward pass is about to start; no gradient has been touched yet."""
 
 
 class _Here(threading.local):
@@ -18,6 +31,7 @@ class _Here(threading.local):
     recording: bool = True
     operations: int = 0
     tracing: bool = False
+    watch: Watch | None = None
 
 
 @final
@@ -107,6 +121,18 @@ def tracing() -> Iterator[None]:
             yield
         finally:
             here.tracing = before
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Within the block the present thread's values report to ``watch``."""
+    with _special() as here:
+        before = here.watch
+        here.watch = watch
+        try:
+            yield
+        finally:
+            here.watch = before
 
 
 _BRANCH: Final = (

@@ -100,6 +100,9 @@ class Op:
         special: points with the exact result there: ``((operands), result)``.
         arity: how many operands it takes, or `VARIADIC`.
         defaults: values of trailing operands that may be left out.
+        leading: for `VARIADIC` ones, how many single arguments stand in front of the
+            iterable.
+        doc: the function's docstring.
     """
 
     def __init__(
@@ -116,10 +119,11 @@ class Op:
         kinks: Callable[..., float] | None = None,
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
         defaults: tuple[float, ...] = (),
+        leading: int = 0,
     ) -> None:
         self.name: str = forward.__name__
-        self.__name__ = self.name
-        self.__doc__ = forward.__doc__
+        self.__name__: str = self.name
+        self.doc: str = forward.__doc__ or ""
         self.symbol: str = symbol or self.name
         self.forward = forward
         self.partials = partials
@@ -131,6 +135,11 @@ class Op:
         self.kinks = kinks
         self.special = special
         self.defaults = defaults
+        self.leading = leading
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]  # each row has its own
+        return self.doc
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -205,16 +214,7 @@ class VariadicOp(Op):
     ``forward`` takes the operands as one sequence.  ``partials`` is one rule
     ``(y, operands) -> list`` that gives all local derivatives at once, because
     they may share work (`logsumexp` has one denominator for all).
-
-    Attributes:
-        leading: how many single arguments stand in front of the iterable.
     """
-
-    def __init__(
-        self, forward: Callable[..., float], partials: Any, *, leading: int = 0, **columns: Any
-    ) -> None:
-        super().__init__(forward, partials, arity=VARIADIC, **columns)
-        self.leading = leading
 
     @overload
     def __call__(  # type: ignore[overload-overlap]  # both accept an empty list

@@ -33,7 +33,7 @@ from functools import reduce
 from typing import Any, Final, TypeVar
 
 from chainrule.errors import ShapeError
-from chainrule.operation import NO_EDGE, ROWS, Op, Operand, VariadicOp, elements
+from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, Operand, VariadicOp, elements
 
 INF: Final = math.inf
 NAN: Final = math.nan
@@ -75,6 +75,7 @@ def variadic_row(symbol: str = "", **columns: Any) -> Callable[[Callable[..., fl
     """Make the decorated function a row with any number of operands."""
 
     def declare(forward: Callable[..., float]) -> VariadicOp:
+        columns.setdefault("arity", VARIADIC)
         op = VariadicOp(forward, symbol=symbol, **columns)
         _register(op)
         return op

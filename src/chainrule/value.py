@@ -276,6 +276,7 @@ class Value(Arithmetic):
         Raises:
             GraphError: this value was made under `no_grad`, or a hand-made node
                 on the way has no rule.
+            NonFiniteError: within `strict`, a gradient would become ``inf`` or ``nan``.
 
         Example:
             >>> x = Value(3.0)
@@ -289,6 +290,8 @@ class Value(Arithmetic):
                 "backward() was called on a value made under no_grad(), which keeps no graph. "
                 "Compute it outside the no_grad() block."
             )
+        if MODES.used and MODES.here.watch is not None:
+            MODES.here.watch.going_back(self)
         order = _backward_order(self)
         self.grad = 1.0 if order else self.grad + 1.0
         for node in reversed(order):
@@ -421,6 +424,8 @@ def _node(
 def _review(node: Value) -> None:
     """What a new node goes through while a thread is in a special mode."""
     MODES.here.operations += 1
+    if MODES.here.watch is not None:
+        MODES.here.watch.made(node)
     if not MODES.here.recording:
         node._a = node._b = None
         node._op = ""

@@ -169,13 +169,13 @@ def _noise(
     for side in (ups, downs):
         if side:
             start = side[-1][0]
-            noise = max(noise, *_differences([f(x + start * i) for i in range(4, 12)], 3))
+            noise = max([noise, *_differences([f(x + start * i) for i in range(4, 12)], 3)])
             moves = [h for h, y in side if y != at]
             if moves and moves[-1] != start:
                 row = [f(x + moves[-1] * (0.9 + i / 7.0)) for i in range(16)]
                 jumps = _differences(row, 1)
                 if jumps.count(0.0) >= 4:
-                    noise = max(noise, *jumps)
+                    noise = max([noise, *jumps])
     return noise
 
 
@@ -189,25 +189,16 @@ def _differences(row: list[float], order: int) -> list[float]:
 def _unit(values: Sequence[float]) -> float:
     """The relative rounding error of the arithmetic that the values come from.
 
-    float32 leaves the last 29 of the 53 binary places empty in all of them.  The formats
-    that are shorter still are believed only if there are many values to tell them by.
+    float32 leaves the last 29 of the 53 binary places empty in all of them.
     """
-    formats = [("f", 0, 2.0**-23)]
-    if len(set(values)) >= 8:
-        formats = [("f", 0xFFFF, 2.0**-7), ("e", 0, 2.0**-10), *formats]
-    for code, empty, unit in formats:
-        if all(_fits(x, code, empty) for x in values):
-            return unit
-    return 2.0**-52
+    return 2.0**-23 if all(map(_is_single, values)) else 2.0**-52
 
 
-def _fits(x: float, code: str, empty: int) -> bool:
-    """Whether a number stays itself in a shorter format, with these bits of it empty."""
+def _is_single(x: float) -> bool:
     try:
-        packed = struct.pack(">" + code, x)
+        return bool(struct.unpack(">f", struct.pack(">f", x))[0] == x)
     except OverflowError:
         return False
-    return struct.unpack(">" + code, packed)[0] == x and not int.from_bytes(packed) & empty
 
 
 def _diverging(

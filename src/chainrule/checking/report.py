@@ -130,7 +130,13 @@ class GradientReport:
         shown = [x for x in self.inputs if len(self.inputs) <= SHOWN or x.verdict != "agrees"]
         rows = [["input", "at", "gradient", "differences", "verdict"]]
         rows += [
-            [x.name, f"{x.value:.6g}", f"{x.gradient:.9g}", _measured(x), HEADINGS[x.verdict]]
+            [
+                x.name,
+                f"{x.value + 0.0:.6g}",
+                f"{x.gradient + 0.0:.9g}",
+                _measured(x),
+                HEADINGS[x.verdict],
+            ]
             for x in shown
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -348,7 +348,8 @@ class _Writer:
         text, precedence = " + ".join([text for text, _ in terms]), 1
         if len(terms) == 1:
             text, precedence = terms[0]
-        if all(take.index.shape[1] == 1 and _repeats(take.index[:, 0]) for take in _takes(statement)):
+        indices = [take.index for take in _takes(statement)]
+        if all(index.shape[1] == 1 and _repeats(index[:, 0]) for index in indices):
             return f"np.repeat({text}, {statement.target.size}, axis=-1)", CALL  # a + b and b + a
         return text, precedence
 
@@ -369,7 +370,8 @@ class _Writer:
                 if block.right.group.batched:
                     return f"({left}[..., None, :] @ {right})[..., 0, :]", CALL
                 return f"{left} @ {right}", 2
-            left = self.matrix(block.left) if block.right.group.batched else self.stacked(block.left)
+            spell = self.matrix if block.right.group.batched else self.stacked
+            left = spell(block.left)
             return f"({left} @ {right}).reshape({'-1, ' * batched}{block.p * block.q})", CALL
         if k == 1:
             left, right = self._column(block.left), self._column(block.right)
@@ -475,7 +477,8 @@ class _Writer:
                         self._back_block(block, target, adjoint)
         if self.wanted is not self.program.parameters:
             if self.wanted not in self.given:
-                self.lines.append(f"d{self.wanted.name} = np.zeros((rows, {self.wanted.size}), theta.dtype)")
+                shape = f"(rows, {self.wanted.size})"
+                self.lines.append(f"d{self.wanted.name} = np.zeros({shape}, theta.dtype)")
             else:
                 self._settle(self.wanted)
         return self.lines
@@ -566,7 +569,7 @@ class _Writer:
         for take, partial in wanted:
             if partial.gate:
                 condition = _condition(texts[partial.node][0])
-                amount = f"np.where({condition}, {adjoint}, 0.0)"
+                amount = f"np.where({condition[1:-1]}, {adjoint}, 0.0)"
                 own = condition if target not in self.masked else f"{mask} & {condition}"
                 if take.group in self.masked:
                     self._give_mask(take.group, take.index, self._bool(own, statement), target)
@@ -686,7 +689,7 @@ class _Writer:
         self, block: Block, right: Take, target: Group, adjoint: str, mask: str
     ) -> None:
         left = block.left
-        p, q, k = block.p, block.q, left.index.shape[1]
+        p, q = block.p, block.q
         one = Group("computed", 1, batched=False)  # these products sum over the batch
 
         def product(turn: str, other: str) -> str:

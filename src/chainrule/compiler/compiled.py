@@ -8,18 +8,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from chainrule.compiler import backend_numpy
-from chainrule.compiler.backend_python import run_example
+from chainrule.compiler.engines import ENGINES, Run
 from chainrule.compiler.lower import lower
 from chainrule.compiler.program import Program
-from chainrule.compiler.trace import Trace, record
+from chainrule.compiler.trace import PERTURBED, Trace, Tracer, record
 from chainrule.errors import CompileMismatch, NotANumberError, OptionError, ShapeError, describe
-from chainrule.operation import Operand
+from chainrule.operation import Operand, as_float
 from chainrule.structure import Structure, flatten
 from chainrule.transforms import pull_back
 from chainrule.value import Value
@@ -28,8 +29,8 @@ __all__ = ["Compiled", "Report", "compile"]
 
 Array = npt.NDArray[np.float64]
 
-ENGINES: Final = ("numpy", "numba", "python")
 _REMEMBERED: Final = 8  # programs kept per function, one for each structure of arguments
+_data: Final = attrgetter("_data")  # a property call per parameter and step would be felt
 
 
 def compile(
@@ -125,8 +126,7 @@ class _Entry:
     trace: Trace
     program: Program
     source: str
-    forward: Callable[..., Any]
-    forward_backward: Callable[..., Any]
+    run: Run
     report: Report
     checked: bool = False
 
@@ -161,7 +161,7 @@ class Compiled:
         self._dtype = np.dtype(dtype)
         self._entries: OrderedDict[Any, _Entry] = OrderedDict()
         self._last: _Entry | None = None
-        self._lock = threading.RLock()  # tracing perturbs parameters for a moment
+        self._lock = threading.RLock()
 
     # --- calling ---------------------------------------------------------------------------
 
@@ -171,26 +171,36 @@ class Compiled:
         return self.value(*arguments)
 
     def value(self, *arguments: Any) -> Any:
-        """The result alone: the mean or sum over the batch, or that of one example."""
-        entry, inputs, rows = self._prepared(arguments)
-        found = self._run(entry, inputs, rows, None)[0]
-        if not self._batched:
-            return _single(found[0], entry)
-        if found.shape[1] != 1:
-            return found
-        return float(found.mean() if self._reduction == "mean" else found.sum())
+        """The result alone: of one example, or the mean or sum over the batch.
 
-    def value_and_grad(self, *arguments: Any) -> tuple[float, Array]:
+        A function of several results is not reduced: of a batch there is an array of
+        shape (examples, results).
+        """
+        entry, inputs, rows = self._prepared(arguments)
+        found = entry.run(self._theta(entry), inputs, rows, None)[0]
+        if not self._batched:
+            return entry.program.structure.fill(found[0].tolist())
+        if found.shape[1] != 1:
+            return np.array(found, dtype=self._dtype)  # it may be a view of an argument
+        return self._reduced(found)
+
+    def value_and_grad(self, *arguments: Any) -> tuple[float, Any]:
         """The result and its gradient: by the parameters, or by the first argument.
 
         Returns:
-            ``(value, gradient)``, the gradient as an array: one number per parameter, or
-            in the shape of the first argument.
+            ``(value, gradient)``.  The gradient is an array with one number per parameter;
+            without parameters it is like the first argument: a float for a number, an
+            array in the shape of an array or a list, a dict for a dict.
 
         Raises:
             ShapeError: the function returns more than one number, or the arguments do
                 not fit together.
         """
+        if not self._batched and not arguments:
+            raise ShapeError(
+                "there is nothing to differentiate by: without parameters= the gradient is by "
+                "the first argument, and none was given"
+            )
         entry, inputs, rows = self._prepared(arguments)
         if len(entry.program.outputs) != 1:
             raise ShapeError(
@@ -199,11 +209,13 @@ class Compiled:
             )
         weight = 1.0 / rows if self._reduction == "mean" else 1.0
         seed = np.full((rows, 1), weight, dtype=self._dtype)
-        found, gradient = self._run(entry, inputs, rows, seed)
-        value = float(found.mean() if self._reduction == "mean" else found.sum())
+        found, gradient = entry.run(self._theta(entry), inputs, rows, seed)
         if self._batched:
-            return value, gradient
-        return value, gradient[0].reshape(np.shape(arguments[0]))
+            return self._reduced(found), gradient
+        return self._reduced(found), _like(arguments[0], gradient[0])
+
+    def _reduced(self, found: Array) -> float:
+        return float(found.mean() if self._reduction == "mean" else found.sum())
 
     @property
     def source(self) -> str:
@@ -231,37 +243,48 @@ class Compiled:
     # --- preparing -------------------------------------------------------------------------
 
     def _prepared(self, arguments: tuple[Any, ...]) -> tuple[_Entry, list[Array], int]:
-        inputs = []
-        structures = []
-        rows = -1
-        for i, argument in enumerate(arguments):
-            if self._batched:
-                array = _array(argument, f"argument {i}", self._dtype)
-                if array.ndim == 0:
-                    raise ShapeError(
-                        f"argument {i} needs a leading batch axis, because parameters= was given; "
-                        f"got the single number {argument!r}. Write [{argument!r}] for one example."
-                    )
-                if rows not in (-1, len(array)):
-                    raise ShapeError(
-                        f"argument 0 has {rows} examples and argument {i} has {len(array)}"
-                    )
-                rows = len(array)
-                structures.append(_nested(array.shape[1:]))
-                inputs.append(array.reshape(rows, -1))
-            else:
-                leaves, structure = flatten(argument, f"argument {i}")
-                structures.append(structure)
-                inputs.append(np.array([leaves], dtype=self._dtype))
-                rows = 1
-        if rows == 0:
-            raise ShapeError("the batch is empty: there is no example to compute the mean of")
-        rows = max(rows, 1)
+        read = self._examples if self._batched else self._example
+        structures, inputs = read(arguments)
         entry = self._compiled(structures)
         self._last = entry
         if not entry.checked:
             self._check(entry, arguments, inputs)
-        return entry, inputs, rows
+        return entry, inputs, len(inputs[0]) if inputs else 1
+
+    def _example(self, arguments: tuple[Any, ...]) -> tuple[list[Structure], list[Array]]:
+        structures, inputs = [], []
+        for i, argument in enumerate(arguments):
+            leaves, structure = flatten(argument, f"argument {i}")
+            for x in leaves:
+                if isinstance(x, Operand):
+                    raise NotANumberError(_no_operand(f"argument {i}", x))
+            structures.append(structure)
+            inputs.append(np.array([leaves], dtype=self._dtype))
+        return structures, inputs
+
+    def _examples(self, arguments: tuple[Any, ...]) -> tuple[list[Structure], list[Array]]:
+        structures: list[Structure] = []
+        inputs: list[Array] = []
+        for i, argument in enumerate(arguments):
+            array = _array(argument, f"argument {i}", self._dtype)
+            if array.ndim == 0:
+                raise ShapeError(
+                    f"argument {i} needs a leading batch axis, because parameters= was given; "
+                    f"got the single number {argument!r}. Write [{argument!r}] for one example."
+                )
+            rows = len(array)
+            if inputs and rows != len(inputs[0]):
+                raise ShapeError(
+                    f"argument 0 has {len(inputs[0])} examples and argument {i} has {rows}; "
+                    "each argument needs one row per example"
+                )
+            if rows == 0:
+                raise ShapeError(
+                    f"argument {i} is an empty batch: there is no example to compute with"
+                )
+            structures.append(_nested(array.shape[1:]))
+            inputs.append(array.reshape(rows, math.prod(array.shape[1:])))
+        return structures, inputs
 
     def _compiled(self, structures: list[Structure]) -> _Entry:
         key = tuple(structures)
@@ -278,11 +301,11 @@ class Compiled:
 
     def _build(self, structures: list[Structure]) -> _Entry:
         start = time.perf_counter()
-        wanted = None if self._batched else 0
+        wanted = None if self._batched or not structures else 0
         trace = record(self._f, structures, self._parameters)
         program = lower(trace, structures, len(self._parameters), wanted)
         source = backend_numpy.emit(program, wanted)
-        functions = source.load()
+        run = ENGINES[self._engine](program, source, wanted, self._dtype)
         seconds = time.perf_counter() - start
         size = sum([s.target.size for s in program.statements if s.target.batched])
         report = Report(
@@ -293,55 +316,19 @@ class Compiled:
             seconds=seconds,
             bytes_per_example=size * self._dtype.itemsize,
         )
-        return _Entry(
-            trace,
-            program,
-            source.text,
-            functions["forward"],
-            functions["forward_backward"],
-            report,
-        )
+        return _Entry(trace, program, source.text, run, report)
 
     def _theta(self, entry: _Entry) -> Array:
-        with self._lock:
-            return np.array([p.data for p in entry.trace.parameters], dtype=self._dtype)
+        parameters = entry.trace.parameters
+        with PERTURBED:
+            return np.fromiter(map(_data, parameters), self._dtype, len(parameters))
 
-    # --- running ---------------------------------------------------------------------------
-
-    def _run(
-        self, entry: _Entry, inputs: list[Array], rows: int, seed: Array | None
-    ) -> tuple[Array, Any]:
-        theta = self._theta(entry)
-        if self._engine == "python":
-            return self._run_python(entry, theta, inputs, rows, seed)
-        with np.errstate(all="ignore"):
-            if seed is None:
-                return entry.forward(theta, *inputs, rows), None
-            outputs, gradient = entry.forward_backward(theta, *inputs, seed, rows)
-            return outputs, gradient
-
-    def _run_python(
-        self, entry: _Entry, theta: Array, inputs: list[Array], rows: int, seed: Array | None
-    ) -> tuple[Array, Any]:
-        program = entry.program
-        wanted = program.parameters if self._batched else program.inputs[0]
-        outputs = []
-        gradients = []
-        for row in range(rows):
-            example = [x[row].tolist() for x in inputs]
-            seeds = None if seed is None else seed[row].tolist()
-            found, adjoints = run_example(program, theta.tolist(), example, seeds)
-            outputs.append(found)
-            if seed is not None:
-                gradients.append(adjoints[wanted])
-        gradient = np.array(gradients)
-        if self._batched and seed is not None:
-            gradient = gradient.sum(axis=0)[: program.requested]
-        return np.array(outputs), gradient
+    # --- checking --------------------------------------------------------------------------
 
     def _check(self, entry: _Entry, arguments: tuple[Any, ...], inputs: list[Array]) -> None:
         """Hold the program to the function itself, on the first example."""
         first = [x[:1] for x in inputs]
+        asked = self._parameters
         if self._batched:
             example = [
                 _nested(np.shape(a)[1:]).fill(x[0].tolist())
@@ -349,19 +336,25 @@ class Compiled:
             ]
         else:
             example = list(arguments)
-        asked = self._parameters
-        if not self._batched and example:
-            leaves, structure = flatten(example[0], "argument 0")
-            asked = [Value(x) for x in leaves]
-            example[0] = structure.fill(asked)
-        outputs, _ = flatten(self._f(*example), "the function's result")
-        single = len(outputs) == 1
-        seed = np.ones((1, 1), dtype=self._dtype) if single else None
-        found, gradient = self._run(entry, first, 1, seed)
-        expected = [float(y) for y in outputs]
+            if example:
+                leaves, structure = flatten(example[0], "argument 0")
+                asked = [Value(x) for x in leaves]
+                example[0] = structure.fill(asked)
+        with PERTURBED:  # no other thread is tracing: the parameters have their own numbers
+            outputs, _ = flatten(self._f(*example), "the function's result")
+            single = len(outputs) == 1
+            seed = np.ones((1, 1), dtype=self._dtype) if single else None
+            found, gradient = entry.run(self._theta(entry), first, 1, seed)
+            if any(isinstance(y, Tracer) for y in outputs):
+                raise CompileMismatch(
+                    "the function returned something that it had kept from the time when it was "
+                    "compiled: it stores its inputs or results somewhere (a list, a cache) and "
+                    "reads them in a later call. Compute them anew, or pass them in as inputs."
+                )
+            expected = [float(y) for y in outputs]
+            slopes = pull_back(outputs, [1.0], asked, graph=False) if single else []
         _agree("result", found[0], expected, self._dtype)
         if single:
-            slopes = pull_back(outputs, [1.0], asked, graph=False)
             _agree("gradient", np.ravel(gradient), slopes, self._dtype)
         entry.checked = True
 
@@ -380,33 +373,67 @@ def _agree(what: str, found: Any, expected: Sequence[float], dtype: Any) -> None
         )
 
 
-def _single(row: Array, entry: _Entry) -> Any:
-    return entry.program.structure.fill([float(x) for x in row])
-
-
 def _checked(parameters: Iterable[Value]) -> list[Value]:
     found = list(parameters)
-    for p in found:
+    places: dict[int, int] = {}
+    for i, p in enumerate(found):
         if not isinstance(p, Value):
-            raise NotANumberError(f"parameters must be Values; got {describe(p)}")
+            raise NotANumberError(f"parameters must be Values; parameter {i} is {describe(p)}")
         if not p.is_leaf:
             raise OptionError(
-                f"a parameter must be a leaf; {p!r} was computed from other values. "
-                "Give those, or p.detach()."
+                f"a parameter must be a leaf; parameter {i}, {p!r}, was computed from other "
+                "values. Give those, or p.detach()."
+            )
+        if places.setdefault(id(p), i) != i:
+            raise OptionError(
+                f"parameters {places[id(p)]} and {i} are the same Value, {p!r}; give it once"
             )
     return found
 
 
+def _no_operand(what: str, x: Operand) -> str:
+    return (
+        f"{what} must be plain numbers; got {describe(x)}. Numbers that are the same for all "
+        "examples go into parameters=; the number in a Value is its .data"
+    )
+
+
 def _array(argument: Any, what: str, dtype: Any) -> Array:
+    """A batch as an array of real numbers."""
     if isinstance(argument, Operand):
-        raise NotANumberError(f"{what} must be plain numbers; got {describe(argument)}")
+        raise NotANumberError(_no_operand(what, argument))
     try:
-        array = np.asarray(argument, dtype=dtype)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(argument)
+    except ValueError:
         raise ShapeError(
-            f"{what} must be numbers in rows of one length; got {describe(argument)} ({error})"
+            f"{what} must have examples of one shape; got {describe(argument)}, whose rows differ"
         ) from None
-    return array
+    if array.dtype.kind not in "biuf":
+        for x in array.ravel().tolist():
+            if isinstance(x, Operand):
+                raise NotANumberError(_no_operand(what, x))
+            if as_float(x) is None:
+                raise NotANumberError(
+                    f"{what} must hold real numbers; it holds {describe(x)}. Convert it first: "
+                    "text with float(...), a missing number to something that the function knows."
+                )
+    with np.errstate(over="ignore"):  # beyond the largest float32 is inf
+        return array.astype(dtype, copy=False)
+
+
+def _like(argument: Any, gradient: Array) -> Any:
+    """A gradient in the shape of what it is by."""
+    if as_float(argument) is not None:
+        return float(gradient[0])
+    leaves, structure = flatten(argument, "argument 0")
+    if isinstance(argument, np.ndarray) or not leaves:
+        return gradient.reshape(np.shape(argument))
+    try:
+        shape = np.shape(argument)
+    except ValueError:  # rows of different lengths
+        shape = ()
+    regular = isinstance(argument, (list, tuple)) and math.prod(shape) == len(leaves)
+    return gradient.reshape(shape) if regular else structure.fill(gradient.tolist())
 
 
 def _nested(shape: tuple[int, ...]) -> Structure:
@@ -415,5 +442,4 @@ def _nested(shape: tuple[int, ...]) -> Structure:
     def nest(dims: tuple[int, ...]) -> Any:
         return 0.0 if not dims else [nest(dims[1:]) for _ in range(dims[0])]
 
-    assert math.prod(shape) >= 0
     return flatten(nest(shape), "an example")[1]

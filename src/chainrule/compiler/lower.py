@@ -300,7 +300,8 @@ def _is_flat(op: Op) -> bool:
 
 
 def _recognised(left: Take, right: Take) -> Block:
-    """A block of products, as a matrix product where it is one."""
+    """A block of products, as a matrix product where it is one, best of a single row."""
+    found = Block(left, right)
     for first, second in ((left, right), (right, left)):
         n, k = first.index.shape
         q = _run(first.index)
@@ -315,10 +316,10 @@ def _recognised(left: Take, right: Take) -> Block:
             and (first.group.batched or not second.group.batched or min(p, q) > 1)
             and not (n == 1 and first.group.batched == second.group.batched)
         ):
-            return Block(
-                Take(first.group, rows), Take(second.group, columns), form="matrix", p=p, q=q
-            )
-    return Block(left, right)
+            if found.form == "rows" or p == 1:
+                sides = Take(first.group, rows), Take(second.group, columns)
+                found = Block(*sides, form="matrix", p=p, q=q)
+    return found
 
 
 def _run(index: Index) -> int:

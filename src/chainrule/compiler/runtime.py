@@ -56,7 +56,7 @@ def softplus(x: Array) -> Array:
 
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
-    return np.where(x <= 0.0, 0.0, x)
+    return np.where(x < 0.0, 0.0, x)
 
 
 def leaky_relu(x: Array, slope: Array) -> Array:
@@ -66,7 +66,7 @@ def leaky_relu(x: Array, slope: Array) -> Array:
 
 def elu(x: Array, alpha: Array) -> Array:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
-    return np.where(x > 0.0, x, alpha * np.expm1(np.minimum(x, 0.0)))
+    return np.where(x > 0.0, x, alpha * np.expm1(x))
 
 
 def silu(x: Array) -> Array:

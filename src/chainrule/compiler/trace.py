@@ -355,6 +355,11 @@ def _traced(f: Callable[..., Any], arguments: Sequence[Structure], trace: Trace)
     with tracing():
         result = f(*fed)
         outputs, trace.structure = flatten(result, "the function's result")
+        if not outputs:
+            raise TraceError(
+                f"the function returned {describe(result)}, without a single number in it; a "
+                "compiled function returns at least one"
+            )
         for y in outputs:
             index = trace.index(y)
             if index is None:

@@ -14,16 +14,19 @@ Example:
 from __future__ import annotations
 
 from chainrule.data.generators import Dataset, blobs, circle, moons, spiral, xor
+from chainrule.data.matching import MatchedRows, read_rows
 from chainrule.data.splitting import train_test_split
 from chainrule.data.tables import Table, read_csv
 
 __all__ = [
     "Dataset",
+    "MatchedRows",
     "Table",
     "blobs",
     "circle",
     "moons",
     "read_csv",
+    "read_rows",
     "spiral",
     "train_test_split",
     "xor",

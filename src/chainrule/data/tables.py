@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 import reprlib
-from dataclasses import dataclass
 from typing import Any
 
-from chainrule.data.records import DELIMITERS, lines_of, parsed, read_text, sniffed
+from chainrule.data.records import lines_of, parsed, read_text, sniffed
+from chainrule.data.sheet import Sheet, header_names
 from chainrule.errors import DataError, OptionError, describe
 from chainrule.options import several
 
@@ -26,6 +25,8 @@ class Table(tuple[list[list[float]], list[float]]):
         target_name: the name of the target column.
         classes: where the target was text, its labels in sorted order, so that
             ``classes[int(y[i])]`` is the label of row i; else empty.
+        target_position: where in the file the target column is, counted from 0;
+            the last one unless said otherwise.
 
     Example:
         >>> table = Table([[1.5], [2.5]], [0.0, 1.0], ["size"], "kind", ["cat", "dog"])
@@ -39,6 +40,7 @@ class Table(tuple[list[list[float]], list[float]]):
     feature_names: list[str]
     target_name: str
     classes: list[str]
+    target_position: int
 
     def __new__(
         cls,
@@ -47,16 +49,19 @@ class Table(tuple[list[list[float]], list[float]]):
         feature_names: list[str],
         target_name: str,
         classes: list[str],
+        target_position: int = -1,
     ) -> Table:
         """Make the pair; see the class for the arguments."""
         self = super().__new__(cls, (X, y))
         self.feature_names = feature_names
         self.target_name = target_name
         self.classes = classes
+        self.target_position = target_position % (len(feature_names) + 1)
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # for copy and pickle
-        return (self.X, self.y, self.feature_names, self.target_name, self.classes)
+        names = (self.feature_names, self.target_name)
+        return (self.X, self.y, *names, self.classes, self.target_position)
 
     @property
     def X(self) -> list[list[float]]:  # noqa: N802 - a matrix is called X, as on paper
@@ -136,10 +141,10 @@ def read_csv(
     if header is None:
         header = isinstance(target, str) or _is_header(name, first, cells, at)
     if header:
-        names = _header_names(name, first, cells)
+        names = header_names(name, first, cells)
     else:
         names = ["y" if i == at else f"x{i}" for i in range(len(cells))]
-    sheet = _Sheet(name, names, at, header, delimiter, first)
+    sheet = Sheet(name, names, at, header, delimiter, first)
     rows = records[1:] if header else records
     if not rows:
         raise DataError(
@@ -152,7 +157,7 @@ def read_csv(
         X.append([sheet.number(line, i, cell) for i, cell in enumerate(row) if i != at])
         labels.append((line, row[at], sheet.finite(line, at, row[at])))
     y, classes = sheet.targets(labels)
-    return Table(X, y, names[:at] + names[at + 1 :], names[at], classes)
+    return Table(X, y, names[:at] + names[at + 1 :], names[at], classes, at)
 
 
 def _check_options(target: Any, header: Any, delimiter: Any) -> None:
@@ -199,23 +204,6 @@ def _is_header(name: str, line: int, cells: list[str], target: int) -> bool:
     return bool(words)
 
 
-def _header_names(name: str, line: int, cells: list[str]) -> list[str]:
-    """The names in the header, each given and each different."""
-    for i, cell in enumerate(cells):
-        if not cell:
-            raise DataError(
-                f"{name}, line {line}: column {i + 1} of {len(cells)} has no name. "
-                f"Name it there, or delete it if it is a row number or comes from a "
-                f"delimiter at the end of the line."
-            )
-        if cells.index(cell) != i:
-            raise DataError(
-                f"{name}, line {line}: columns {cells.index(cell) + 1} and {i + 1} are both "
-                f"named {reprlib.repr(cell)}. Rename or delete one."
-            )
-    return list(cells)
-
-
 def _position(name: str, line: int, target: Any, cells: list[str], delimiter: str) -> int:
     """Where the target column is, counted from 0, by the cells of the first line."""
     shown = ", ".join(map(reprlib.repr, cells[:20])) + (", ..." if len(cells) > 20 else "")
@@ -239,89 +227,3 @@ def _position(name: str, line: int, target: Any, cells: list[str], delimiter: st
         f"target={at} is no column of {name}: line {line} has {len(cells)} cells, {shown}. "
         f"Give a position from 0 to {len(cells) - 1}, or -1 for the last."
     )
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """What is known of a file when its rows are read, to name a bad cell."""
-
-    name: str
-    names: list[str]
-    target: int
-    header: bool
-    delimiter: str
-    first: int  # the first line that is not blank
-
-    def place(self, line: int, i: int) -> str:
-        """Where a cell is, for the start of an error message."""
-        position = "" if self.header else f" (position {i}, counted from 0)"
-        return f"{self.name}, line {line}, column {self.names[i]!r}{position}"
-
-    def check_width(self, line: int, row: list[str]) -> None:
-        """Refuse a row that is too short or too long."""
-        if len(row) != len(self.names):
-            raise DataError(
-                f"{self.name}, line {line}: {several(len(row), 'cell')} where line {self.first} "
-                f"has {len(self.names)}. Look for a missing or an extra {self.delimiter!r}; "
-                f"a cell that contains one must stand in double quotes."
-            )
-
-    def number(self, line: int, i: int, cell: str) -> float:
-        """The finite number in a feature's cell."""
-        number = self.finite(line, i, cell)
-        if number is not None:
-            return number
-        if parsed(cell.replace(",", "")) is not None:
-            advice = "Write it with a decimal point and without commas."
-        elif line == self.first:
-            advice = "If this line names the columns, pass header=True; if not, correct it."
-        elif others := [d for d in DELIMITERS if d in cell and d != self.delimiter]:
-            advice = (
-                f"The columns were split at {self.delimiter!r}; "
-                f"if that is not right, pass delimiter={others[0]!r}."
-            )
-        else:
-            column = repr(self.names[i]) if self.header else i
-            advice = (
-                f"Write a number there, or delete the column or the row; "
-                f"if this column is the one to predict, pass target={column}."
-            )
-        raise DataError(
-            f"{self.place(line, i)}: expected a number, found {reprlib.repr(cell)}. {advice}"
-        )
-
-    def finite(self, line: int, i: int, cell: str) -> float | None:
-        """The number in a cell, or None for text; an empty cell, nan and inf are refused."""
-        if not cell:
-            raise DataError(
-                f"{self.place(line, i)}: the cell is empty. Fill it in, or delete the row."
-            )
-        number = parsed(cell)
-        if number is not None and not math.isfinite(number):
-            raise DataError(
-                f"{self.place(line, i)}: expected a finite number, found {reprlib.repr(cell)}. "
-                f"One nan or inf would spoil every weight in training: "
-                f"put a number in its place, or delete the row."
-            )
-        return number
-
-    def targets(self, labels: list[tuple[int, str, float | None]]) -> tuple[list[float], list[str]]:
-        """The targets as numbers and, where they were text, the classes."""
-        figures = [(line, cell) for line, cell, number in labels if number is not None]
-        words = [(line, cell) for line, cell, number in labels if number is None]
-        if figures and words:
-            few, many = sorted((words, figures), key=len)
-            (line, odd), (other_line, other) = few[0], many[0]
-            kinds = ("text", "a number") if few is words else ("a number", "text")
-            hint = "" if self.header else " (If the first line names the columns: header=True.)"
-            raise DataError(
-                f"{self.place(line, self.target)}: {reprlib.repr(odd)} is {kinds[0]}, but "
-                f"{reprlib.repr(other)} in line {other_line} is {kinds[1]}. The target column must "
-                f"be all numbers or all text: correct the odd one, or turn every label into "
-                f"text such as 'class 0'.{hint}"
-            )
-        if figures:
-            return [number for _, _, number in labels if number is not None], []
-        classes = sorted({cell for _, cell in words})
-        index = {label: float(i) for i, label in enumerate(classes)}
-        return [index[cell] for _, cell in words], classes

@@ -8,7 +8,7 @@ from typing import Any
 from chainrule.errors import OptionError
 from chainrule.options import several
 
-__all__ = ["History"]
+__all__ = ["History", "milestones"]
 
 _LINES = 12
 """How many epochs a printed history shows."""
@@ -115,7 +115,7 @@ class History:
             del columns["lr"]
         heads = ["epoch", *[name.replace("validation_", "val. ") for name in columns]]
         lines = [heads]
-        for epoch in _shown(len(self)):
+        for epoch in milestones(len(self)):
             cells = [str(epoch)]
             for name, kept in columns.items():
                 percent = name.endswith("accuracy")
@@ -135,8 +135,13 @@ class History:
         return "\n".join(text)
 
 
-def _shown(epochs: int) -> list[int]:
-    """Which epochs a table of few lines shows: evenly spread round numbers, and the last."""
+def milestones(epochs: int) -> list[int]:
+    """Which epochs a table of few lines shows: evenly spread round numbers, and the last.
+
+    Example:
+        >>> milestones(3), milestones(100)
+        ([0, 1, 2], [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99])
+    """
     step = 1
     while epochs / step > _LINES:
         step = {1: 2, 2: 5, 5: 10}[int(str(step)[0])] * 10 ** (len(str(step)) - 1)

@@ -13,7 +13,7 @@ symbols they write the formula that they would otherwise compute.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from chainrule import ops
@@ -255,7 +255,7 @@ class _Gate(Symbol):
     is_gate: ClassVar[bool] = True
 
 
-def formula(f: Callable[..., Any], *names: str | float | Sequence[str | float]) -> Any:
+def formula(f: Callable[..., Any], *names: str | float | list[str] | tuple[str, ...]) -> Any:
     """Write a function down: what it computes, as a formula of its arguments.
 
     Args:

@@ -1,0 +1,1 @@
+"""What the benchmarks share; the programs are the files one folder up."""

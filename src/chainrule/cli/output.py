@@ -1,0 +1,80 @@
+"""Printing: colour where a terminal has it, and the same plain text everywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["can_draw", "columns", "console", "joined", "show"]
+
+UNLIMITED: Final = 100_000
+"""Characters per line where there is no terminal: a file keeps what a screen would cut off."""
+
+
+def console() -> Console:
+    """Where results go: standard output."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    return Console(
+        file=sys.stdout,
+        width=None if terminal else UNLIMITED,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def can_draw(out: Console) -> bool:
+    """Whether it takes block elements and geometric shapes, or ASCII alone."""
+    try:
+        "░▒█●○▲│─┌┐└┘".encode(out.encoding)
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def show(out: Console, *things: Any) -> None:
+    """Print one thing after the other, without blanks at the ends of lines."""
+    with out.capture() as captured:
+        out.print(*things, sep="\n")
+    for line in captured.get().splitlines():
+        print(line.rstrip(" "), file=out.file)
+
+
+def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str] = ()) -> Any:
+    """A table of aligned columns under bold names.
+
+    Args:
+        heads: the columns' names.
+        rows: texts, one per column.
+        left: names of the columns that are aligned to the left.
+
+    Returns:
+        Something for `show`.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        justify: Any = "left" if head in left else "right"
+        table.add_column(head, justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def joined(names: Sequence[str], most: int = 8) -> str:
+    """Names in a sentence, cut to size.
+
+    Example:
+        >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b", "c", "d"], most=2)
+        ('a', 'a, b and c', 'a, b and 2 more')
+    """
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
