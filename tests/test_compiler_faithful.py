@@ -27,7 +27,7 @@ from chainrule.transforms import pull_back
 INF, NAN = math.inf, math.nan
 TESTED = ("numpy", "python")
 
-# --- holding engines to eager ------------------------------------------------------------------
+# --- holding engines to eager --------------------------------------------------------------------
 
 
 def compiled(f, parameters, arrays, wanted):
@@ -300,7 +300,7 @@ def test_all_expressions_were_there():
     assert sum(len(points) for _, _, points in CONVENTIONS) == 543
 
 
-# --- branches that no gradient may pass -----------------------------------------------------------
+# --- branches that no gradient may pass ----------------------------------------------------------
 
 POSITIVE = np.array([[0.0], [4.0], [-1.0], [0.25]])
 
@@ -378,7 +378,7 @@ def test_an_adjoint_that_is_none_meets_no_infinity_in_a_product(rows):
     np.testing.assert_allclose(stacked[:, 0], expected)
 
 
-# --- random graphs --------------------------------------------------------------------------------
+# --- random graphs -------------------------------------------------------------------------------
 
 UNARY = (
     *(ops.tanh, ops.sin, ops.cos, ops.atan, ops.erf, ops.sigmoid, ops.log_sigmoid, ops.softplus),
@@ -594,7 +594,7 @@ def test_random_graphs_have_everything_in_them():
         assert ("rows", False, batched) in forms
 
 
-# --- shapes of their own ---------------------------------------------------------------------------
+# --- shapes of their own -------------------------------------------------------------------------
 
 P = [Value(x) for x in (0.4, -0.2, 0.9, 1.3, -0.6, 0.7)]
 EDGE_CASES = {
@@ -607,8 +607,9 @@ EDGE_CASES = {
     "a square, differentiated": lambda x, p: ops.sum([v * v for v in x]),
     "twice the same": lambda x, p: ops.sum([v + v for v in p]),
     "x - x": lambda x, p: x[0] - x[0],
-    "products in both orders": lambda x, p: ops.sin(x[0] * p[0] + p[1])
-    + ops.cos(p[1] + x[0] * p[0]),
+    "products in both orders": lambda x, p: (
+        ops.sin(x[0] * p[0] + p[1]) + ops.cos(p[1] + x[0] * p[0])
+    ),
     "a value made inside": lambda x, p: sum(x, start=Value(0.0)) * Value(2.0) + ops.exp(Value(1.0)),
     "several values made inside": lambda x, p: ops.sum(
         [ops.sin(Value(0.5)) * v + ops.sin(Value(0.5)) for v in x]
@@ -639,12 +640,26 @@ EDGE_CASES = {
     "powers of one number": lambda x, p: ops.sum([x[0] ** k for k in range(5)]),
     "one times": lambda x, p: 1.0 * x[0] * 1.0 + p[0] ** 1,
     "zero times infinity": lambda x, p: 0.0 * ops.exp(1000.0 * x[0]),
-    "a condition that is known": lambda x, p: ops.where(1.0, x[0], p[0])
-    + ops.where(0.0, x[0], p[1]),
+    "a condition that is known": lambda x, p: (
+        ops.where(1.0, x[0], p[0]) + ops.where(0.0, x[0], p[1])
+    ),
     "an index that is known": lambda x, p: ops.pick(1, [x[0], p[0] * x[1], 2.0]),
     "an unused result": lambda x, p: (ops.exp(x[0] * p[5]), ops.sin(x[1]))[1],
     "terms that cross": lambda x, p: ops.sum(
         [x[i] * x[2 - i] + p[i] * p[2 - i] + x[i] * p[i] for i in range(3)]
+    ),
+    "sums of different lengths": lambda x, p: ops.sum(
+        [ops.tanh(ops.exp(ops.sin(ops.dot(p[: i + 1], (x + x)[: i + 1])))) ** 2 for i in range(6)]
+    ),
+    "sums of different lengths, of parameters": lambda x, p: ops.sum(
+        [ops.tanh(ops.exp(ops.sin(ops.dot(p[: i + 1], p[: i + 1])))) ** 2 for i in range(6)]
+    ),
+    "sums of different lengths in a branch": lambda x, p: ops.sum(
+        [
+            chosen(x[i % 3], ops.sqrt(x[i % 3] * ops.exp(ops.sin(ops.dot(p[: i + 1], x + x + p)))))
+            for i in range(6)
+            for x, p in [(x, p[: i + 1])]
+        ]
     ),
     "attention": lambda x, p: ops.sum(
         [

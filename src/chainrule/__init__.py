@@ -110,6 +110,8 @@ if TYPE_CHECKING:
     from chainrule.nn import hinge_loss as hinge_loss
     from chainrule.nn import l2_penalty as l2_penalty
     from chainrule.nn import mse_loss as mse_loss
+    from chainrule.nonfinite import origin_of_nonfinite as origin_of_nonfinite
+    from chainrule.nonfinite import strict as strict
     from chainrule.transforms import count_passes as count_passes
     from chainrule.transforms import grad as grad
     from chainrule.transforms import gradients as gradients
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     from chainrule.transforms import jvp as jvp
     from chainrule.transforms import value_and_grad as value_and_grad
     from chainrule.transforms import vjp as vjp
+    from chainrule.views import explain as explain
 
 __version__ = "0.1.0"
 
@@ -150,6 +153,8 @@ _LATER = {
     "hinge_loss": "chainrule.nn",
     "l2_penalty": "chainrule.nn",
     "mse_loss": "chainrule.nn",
+    "origin_of_nonfinite": "chainrule.nonfinite",
+    "strict": "chainrule.nonfinite",
     "count_passes": "chainrule.transforms",
     "grad": "chainrule.transforms",
     "gradients": "chainrule.transforms",
@@ -159,6 +164,7 @@ _LATER = {
     "jvp": "chainrule.transforms",
     "value_and_grad": "chainrule.transforms",
     "vjp": "chainrule.transforms",
+    "explain": "chainrule.views",
 }
 """What is imported at its first use, so that ``import chainrule`` stays fast, by module."""
 
@@ -220,6 +226,7 @@ __all__ = [
     "equal",
     "erf",
     "exp",
+    "explain",
     "expm1",
     "gelu",
     "grad",
@@ -249,6 +256,7 @@ __all__ = [
     "neg",
     "no_grad",
     "not_equal",
+    "origin_of_nonfinite",
     "pick",
     "read_csv",
     "relu",
@@ -261,6 +269,7 @@ __all__ = [
     "spiral",
     "sqrt",
     "stop_gradient",
+    "strict",
     "sub",
     "tan",
     "tanh",

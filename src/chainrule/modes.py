@@ -137,7 +137,7 @@ def watching(watch: Watch) -> Iterator[None]:
 
 _BRANCH: Final = (
     "Instead of `if a > b` write where(greater(a, b), x, y), or maximum, minimum, relu; to use "
-    "a value as a constant write stop_gradient(a)."
+    "a value as a constant write stop_gradient(a); chainrule.exp, not math.exp."
 )
 _PICK: Final = "To choose among options by an index that is an input, write pick(index, options)."
 _READINGS: Final = {

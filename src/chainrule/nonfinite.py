@@ -40,7 +40,11 @@ def strict() -> Iterator[None]:
     does ``backward()`` where a local derivative or a gradient is not finite; it raises before
     it has changed any ``grad``.  The message names the operation, its operands, and the line
     of your code.  It holds for the thread that entered it, and slows that thread down: use it
-    to find a mistake.  Programs made by `compile` have no operations to look at.
+    to find a mistake.
+
+    Programs made by `compile`, and rules of your own (``_backward``), are not looked into.
+    An operation in a branch that `where` does not take raises like any other, because it is
+    carried out all the same.
 
     Raises:
         NonFiniteError: something became ``inf`` or ``nan``.
@@ -55,7 +59,7 @@ def strict() -> Iterator[None]:
             made at: line ...
             what to do: log needs an operand above 0. ...
     """
-    with watching(MODES.here.watch or _Strict()):
+    with watching(_present()):
         yield
 
 
@@ -97,10 +101,8 @@ def origin_of_nonfinite(loss: Value) -> NonFiniteOrigin | None:
             "origin_of_nonfinite() was asked about a value made under no_grad(), which keeps no "
             "graph. Compute it outside the no_grad() block, or find the spot with strict()."
         )
-    lines = MODES.here.watch if isinstance(MODES.here.watch, _Strict) else _Strict()
-    if math.isfinite(loss._data):
-        return _first_on_the_way_back(loss, lines)
-    return _first_on_the_way_up(loss, lines)
+    search = _first_on_the_way_back if math.isfinite(loss._data) else _first_on_the_way_up
+    return search(loss, _present())
 
 
 @final
@@ -161,6 +163,7 @@ class NonFiniteOrigin:
         return (
             f"the gradient of {by} becomes {number}: {spelled} passes on {upstream:g} (its own "
             f"gradient) * {local:g} (the local derivative)"
+            f"{', on top of what it had' if math.isfinite(upstream * local) else ''}"
         )
 
     def _advice(self) -> str:
@@ -224,6 +227,12 @@ class _Strict:
         """Where a node was made, if that was in this block."""
         data, line = self._lines.get(id(node), (None, None))
         return line if data is node._data else None
+
+
+def _present() -> _Strict:
+    """The block that the present thread is in, or a new one."""
+    watch = MODES.here.watch
+    return watch if isinstance(watch, _Strict) else _Strict()
 
 
 # --- looking for the origin -------------------------------------------------------------------

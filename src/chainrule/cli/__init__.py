@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 from chainrule import __version__
+from chainrule.cli.output import INTERRUPTED, as_options
 from chainrule.errors import ChainruleError
 
 __all__ = ["COMMANDS", "main"]
@@ -24,12 +25,10 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: Final = {
     "train": "Train a network, and show what it learned.",
     "predict": "Use a saved network on the rows of a CSV file.",
+    "explain": "Explain a formula and its gradients, step by step.",
     "info": "Show versions, and which optional parts are installed.",
 }
 """Each command, in the order of ``chainrule --help``, with the sentence shown there."""
-
-INTERRUPTED: Final = 130
-"""The exit status that shells give a program ended by Ctrl-C."""
 
 
 class _Commands(click.Group):
@@ -62,7 +61,6 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=False,
     invoke_without_command=True,
     epilog="""\b
 Examples:
@@ -108,11 +106,13 @@ def main(args: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "chainrule"
-        return _fail(f"{error.format_message()} See {command} --help.", 2)
+        message = error.format_message()
+        stop = "" if message.endswith((".", "?")) else "."
+        return _fail(f"{message}{stop} See {command} --help.", 2)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except ChainruleError as error:
-        return _fail(str(error), 1)
+        return _fail(as_options(str(error)), 1)
     except OSError as error:
         about = f"{error.filename}: " if error.filename else ""
         return _fail(f"{about}{error.strerror or error}.", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["can_draw", "columns", "console", "joined", "show"]
+__all__ = ["INTERRUPTED", "as_options", "can_draw", "columns", "console", "joined", "show"]
+
+INTERRUPTED: Final = 130
+"""The exit status that shells give a program ended by Ctrl-C."""
 
 UNLIMITED: Final = 100_000
 """Characters per line where there is no terminal: a file keeps what a screen would cut off."""
@@ -43,7 +47,9 @@ def show(out: Console, *things: Any) -> None:
     with out.capture() as captured:
         out.print(*things, sep="\n")
     for line in captured.get().splitlines():
-        print(line.rstrip(" "), file=out.file)
+        # a name that the terminal's character set lacks must not end the program
+        text = line.rstrip(" ").encode(out.encoding, "replace").decode(out.encoding)
+        out.file.write(text + "\n")
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str] = ()) -> Any:
@@ -78,3 +84,26 @@ def joined(names: Sequence[str], most: int = 8) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+_SETTINGS: Final = re.compile(
+    r"\b(batch_size|classes|clip_norm|delimiter|epochs|header|lr|n|seed|target)="
+    r"('[^']*'|-?[0-9.]*[0-9]|True|False)"
+)
+
+
+def as_options(message: str) -> str:
+    """An error message whose advice is in Python, with the options that do the same.
+
+    Example:
+        >>> as_options("Pass header=True, or give a number such as lr=0.01.")
+        'Pass --header, or give a number such as --lr 0.01.'
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2]
+        if value in ("True", "False"):
+            return f"--{name}" if value == "True" else f"--no-{name}"
+        return f"--{name} {value}"
+
+    return _SETTINGS.sub(spelled, message)

@@ -176,23 +176,24 @@ class Problem:
             classes=meta.get("classes", []),
             loss=meta.get("loss", ""),
         )
-        for name, sound, expected in (
-            ("features", _names(problem.features) and len(problem.features) == n, f"{n} names"),
-            ("target", isinstance(problem.target, str), "a name"),
-            ("target_position", type(problem.target_position) is int, "a whole number"),
-            ("classes", _names(problem.classes), "different names"),
-            ("loss", problem.loss == "" or problem.loss in LOSSES, "the name of a loss"),
-            (
-                "classes",
-                not problem.classes or (problem.loss and problem.outputs == net.sizes[-1]),
-                f"names that suit the loss {problem.loss!r} and {net.sizes[-1]} output(s)",
-            ),
-        ):
+
+        def need(name: str, sound: bool, expected: str) -> None:
             if not sound:
                 raise ModelFileError(
                     f"{path!r}: its meta has {name} = {describe(meta.get(name))}; expected "
                     f"{expected}. Correct the file, or train it again with --save."
                 )
+
+        loss, features = problem.loss, problem.features
+        need("features", _names(features) and len(features) == n, f"{n} different names")
+        need("target", isinstance(problem.target, str), "a name")
+        need("target_position", type(problem.target_position) is int, "a whole number")
+        need("loss", isinstance(loss, str) and loss in ("", *LOSSES), "the name of a loss")
+        need("classes", _names(problem.classes), "a list of different names")
+        if problem.classes:
+            found = net.sizes[-1]
+            suits = bool(loss) and problem.outputs == found
+            need("classes", suits, f"names that suit the loss {loss!r} and {found} output(s)")
         return problem
 
 

@@ -86,10 +86,13 @@ def result(data: Data, net: Network, history: History, timed: bool) -> list[str]
         labels = [data.problem.classes[int(i)] for i in data.y]
     else:
         labels = [repr(t) for t in data.y]
-    return [
+    lines = [
         f"After {several(len(history), 'epoch')}{took}: loss {loss:.4g}, "
         f"{score(data.problem, outputs, labels)}"
     ]
+    if len(history) and history.reduction == "mean" and loss > history.loss[0]:
+        lines.append(f"The loss did not fall: try a learning rate below {history.lr[0]:g} (--lr).")
+    return lines
 
 
 def score(problem: Problem, outputs: Sequence[Any], labels: Sequence[str]) -> str:

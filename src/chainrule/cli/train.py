@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from chainrule.cli import INTERRUPTED, report
+from chainrule.cli import report
 from chainrule.cli.datasets import Data, load_data
-from chainrule.cli.output import console, show
+from chainrule.cli.output import INTERRUPTED, as_options, console, show
 from chainrule.cli.problem import Problem
 from chainrule.errors import OptionError
 from chainrule.nn import LOSSES, OPTIMIZERS, History, Network
 from chainrule.nn.choice import ENGINES
 from chainrule.nn.scaling import Scaling
 from chainrule.nn.training import DEFAULT_LR
-from chainrule.options import whole
+from chainrule.options import real, whole
 
 __all__ = ["command"]
 
@@ -38,6 +38,7 @@ class Options:
     batch_size: int | None
     shuffle: bool | None
     reduction: str
+    clip_norm: float | None
     seed: int
     engine: str
     n: int | None
@@ -99,6 +100,9 @@ Examples:
     type=click.Choice(["mean", "sum"]),
     default="mean",
     help="Follow the mean or the sum of a batch's losses.",
+)
+@click.option(
+    "--clip-norm", type=float, metavar="NUMBER", help="The largest norm of an update's gradients."
 )
 @click.option(
     "--seed",
@@ -181,7 +185,7 @@ def command(**given: Any) -> int:
             show(out, "", f"Saved as {options.save}. To use it: {use}")
     if not history.stopped:
         return 0
-    click.echo(f"Training stopped: {history.stopped}", err=True)
+    click.echo(f"Training stopped: {as_options(history.stopped)}", err=True)
     return INTERRUPTED if history.stopped.startswith("interrupted") else 1
 
 
@@ -239,21 +243,28 @@ def _settings(data: Data, options: Options) -> dict[str, Any]:
     optimizer = options.optimizer or recipe.optimizer
     batch_size = recipe.batch_size
     if options.batch_size is not None:
-        batch_size = whole("--batch-size", options.batch_size, least=0, example=16) or None
-    lr = options.lr
-    if lr is None:
-        # the recipe's rate goes with the rest of it
+        batch_size = whole("batch_size", options.batch_size, least=0, example=16) or None
+    if options.lr is not None:
+        lr = real("lr", options.lr, least=0.0)
+    else:
+        # The recipe's rate goes with the rest of it.
         suits = optimizer == recipe.optimizer and batch_size == recipe.batch_size
         lr = recipe.lr if suits else DEFAULT_LR[optimizer]
+    clip_norm = options.clip_norm
+    if clip_norm is not None:
+        clip_norm = real("clip_norm", clip_norm, above=0.0, example="1.0")
+    epochs = recipe.epochs if options.epochs is None else options.epochs
+    epochs = whole("epochs", epochs, least=0, example=100)
     batches = batch_size is not None and batch_size < len(data.X)
     return {
         "loss": data.problem.loss,
         "optimizer": optimizer,
         "lr": lr,
-        "epochs": recipe.epochs if options.epochs is None else options.epochs,
+        "epochs": epochs,
         "batch_size": batch_size if batches else None,
         "shuffle": batches if options.shuffle is None else options.shuffle,
         "reduction": options.reduction,
+        "clip_norm": clip_norm,
         "seed": options.seed,
         "engine": options.engine,
         "progress": False if options.quiet else "auto",
@@ -279,6 +290,8 @@ def _fit(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training stopped")  # it is in the history, too
         history = net.fit(X, data.problem.coded(y), **settings)
+    if not data.problem.classes:
+        history.accuracy = []  # mse takes targets that happen to be 0 or 1 for classes
     if inputs is not None:
         inputs.into_inputs(net.layers[0])
     if outputs is not None:

@@ -7,7 +7,8 @@ else comes near them.  A training run, updates included, is one native call.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,12 +20,15 @@ from chainrule.compiler.program import (
     Elementwise,
     Group,
     Index,
+    Join,
     Program,
     Reduce,
     Statement,
     Take,
+    takes_of,
 )
 from chainrule.compiler.rules import RESULT, Speller, elementwise_partials, literal
+from chainrule.compiler.trace import Leaf
 from chainrule.compiler.update import Update
 from chainrule.operation import CALL
 
@@ -73,14 +77,14 @@ from numba import njit
 
 nan = math.nan
 inf = math.inf
-native = njit(error_model="numpy", cache=True, nogil=True)
+freedom = {"contract", "reassoc"}  # the order of sums; infinities and nan stay what they are
+native = njit(error_model="numpy", cache=True, nogil=True, fastmath=freedom)
 inlined = njit(error_model="numpy", inline="always")
 
 
 @inlined
 def sigmoid(x):
-    e = math.exp(-math.fabs(x))
-    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+    return 1.0 / (1.0 + math.exp(-x))
 
 
 @inlined
@@ -165,7 +169,9 @@ def emit_training(program: Program, update: Update, reduction: str) -> str:
     """Source of ``train``: whole epochs, updates included, in one native call.
 
     The program's outputs are the loss and then the network's outputs.  ``order`` has a
-    line of row numbers for each epoch, or one line for all.
+    line of row numbers for each epoch, or one line for all.  It stops before it would go
+    past ``limit`` updates, and returns how far it came: the epoch, the batch, 1 if the
+    loss is not finite or 2 if a parameter is not, the number of updates, and the loss.
     """
     writer = _Writer(program, None)
     count = program.requested
@@ -174,14 +180,13 @@ def emit_training(program: Program, update: Update, reduction: str) -> str:
     names = [f"s{i}" for i in range(states)]
     body = writer.block
     body.add(
-        f"def train(theta, {inputs}order, size, rates, memory, step, before, memory_before, "
+        f"def train(theta, {inputs}order, size, rates, memory, step, limit, "
         "expected, threshold, losses, rights):"
     )
     with body.inside():
         writer.allocate()
-        body.add(f"dtheta = np.empty({program.parameters.size})")
+        body.add(f"dtheta = np.zeros({program.parameters.size})")
         body.add("rows = order.shape[1]")
-        body.add("changed = False")
         body.add("for epoch in range(len(rates)):")
         with body.inside():
             body.add("lr = rates[epoch]")
@@ -195,7 +200,6 @@ def emit_training(program: Program, update: Update, reduction: str) -> str:
                 body.add("end = min(start + size, rows)")
                 seed = "1.0 / (end - start)" if reduction == "mean" else "1.0"
                 body.add(f"seed = {seed}")
-                body.add("dtheta[:] = 0.0")
                 body.add("for place in range(start, end):")
                 with body.inside():
                     body.add("row = line[place]")
@@ -206,11 +210,12 @@ def emit_training(program: Program, update: Update, reduction: str) -> str:
                     _decide(writer, program.outputs[1:])
                     writer.backward()
                 body.add("if not math.isfinite(total):")
-                body.add("    return epoch, batch, 1 if changed else 2, step, total")
+                body.add("    return epoch, batch, 1, step, total")
+                body.add("if step == limit:")
+                body.add("    return epoch, batch, 0, step, total")
                 body.add("step += 1")
                 body.add("t = float(step)")
                 _emit_update(writer, update, names, count)
-                body.add("changed = True")
                 body.add("start = end")
                 body.add("batch += 1")
             body.add("losses[epoch] = total")
@@ -257,6 +262,7 @@ def _emit_update(writer: _Writer, update: Update, names: list[str], count: int) 
     with body.inside():
         body.add("p = theta[i]")
         body.add("g = dtheta[i]" + (" * scale" if update.clip_norm is not None else ""))
+        body.add("dtheta[i] = 0.0")
         known = {"p": "p", "g": "g", "t": "t", "lr": "lr"}
         for k, name in enumerate(names):
             body.add(f"{name} = memory[{k}, i]")
@@ -265,20 +271,12 @@ def _emit_update(writer: _Writer, update: Update, names: list[str], count: int) 
         for line in lines:
             body.add(line)
         body.add(f"new = {texts[0]}")
-        body.add("before[i] = p")
         body.add("theta[i] = new")
         body.add("check += new * 0.0")
         for k, name in enumerate(names):
-            body.add(f"memory_before[{k}, i] = {name}")
             body.add(f"memory[{k}, i] = {texts[1 + k]}")
     body.add("if check != 0.0:")
-    with body.inside():
-        body.add(f"for i in range({count}):")
-        body.add("    dtheta[i], theta[i] = theta[i], before[i]")
-        for k in range(len(names)):
-            body.add(f"    memory[{k}, i] = memory_before[{k}, i]")
-        body.add("before[:] = dtheta")
-        body.add("return epoch, batch, 3, step - 1, total")
+    body.add("    return epoch, batch, 2, step, total")
 
 
 # --- writing ------------------------------------------------------------------------------
@@ -304,6 +302,11 @@ class _Lines:
 
 Spelled = tuple[str, int]
 
+_SHORT: Final = 30  # statements that one function still holds without compiling too slowly
+_PART: Final = 10  # statements per function where they are more
+
+_PASSED: Final = re.compile(r"\b(?:d?theta|seed|d?x\d+|values|adjoints|reached)\b")
+
 _COMPARED: Final = re.compile(r"if \(1\.0 if ([^()]*) else 0\.0\) != 0\.0 else")
 _TRUTH: Final = re.compile(r"\(1\.0 if ([^()]*) else 0\.0\)")
 
@@ -323,12 +326,15 @@ class _Writer:
             group.name = f"x{i}"
         for i, statement in enumerate(program.statements):
             statement.target.name = f"v{i}"
+        self.functions: list[str] = []
+        self.offsets = _packed(program.statements)
         self.expressions = {
             id(s): elementwise_partials(s)
             for s in program.statements
             if isinstance(s, Elementwise) and s.target.differentiable
         }
         self.reached, self.whole = self._reach()
+        self.merged = self._merge()
 
     def fresh(self, stem: str) -> str:
         self.counts[stem] = self.counts.get(stem, 0) + 1
@@ -336,7 +342,28 @@ class _Writer:
 
     def source(self) -> str:
         tables = "\n".join(self.table_lines)
-        return f"{PRELUDE}\n\n{tables}\n\n\n@native\n" + "\n".join(self.block.lines) + "\n"
+        functions = [*self.functions, "\n".join(self.block.lines)]
+        return f"{PRELUDE}\n\n{tables}\n" + "".join([f"\n\n@native\n{f}\n" for f in functions])
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """What is written inside becomes a function of its own, if the program is long.
+
+        The time that Numba takes grows faster than the length of a function.
+        """
+        if not self.offsets:
+            yield
+            return
+        outer, self.block = self.block, _Lines()
+        try:
+            with self.block.inside():
+                yield
+        finally:
+            lines, self.block = self.block.lines, outer
+        passed = sorted(set(_PASSED.findall("\n".join(lines))))
+        call = f"{self.fresh(name)}({', '.join(passed)})"
+        self.functions.append("\n".join([f"def {call}:", *(lines or ["    pass"])]))
+        self.block.add(call)
 
     def table(self, stem: str, array: Any) -> str:
         key = (stem, array.shape, array.tobytes())
@@ -382,6 +409,9 @@ class _Writer:
             elif isinstance(statement, Reduce):
                 for take in statement.rows:
                     reach(take, take.index, by[:, None] & (statement.op.name != "pick"))
+            elif isinstance(statement, Join):
+                for piece, start, end in statement.spans():
+                    reach(piece, piece.index, by[start:end])
             else:
                 for block in statement.blocks:
                     left, right = block.flat()
@@ -394,10 +424,54 @@ class _Writer:
         self.live = set(always)
         return masked, alone
 
+    def _merge(self) -> dict[Group, Contract]:
+        """Sums that only an activation reads: both are computed in one loop."""
+        uses: dict[Group, list[tuple[Statement | None, Take]]] = {}
+        for take in self.program.outputs:
+            uses.setdefault(take.group, []).append((None, take))
+        for statement in self.program.statements:
+            for take in takes_of(statement):
+                uses.setdefault(take.group, []).append((statement, take))
+        merged: dict[Group, Contract] = {}
+        for statement in self.program.statements:
+            target = statement.target
+            if not isinstance(statement, Contract) or len(uses.get(target, ())) != 1:
+                continue
+            user, take = uses[target][0]
+            if (
+                isinstance(user, Elementwise)
+                and user.op.arity == 1
+                and (take.index == np.arange(target.size)).all()
+                and target not in self.reached
+                and user.target not in self.reached
+                and not any(block.form == "matrix" and block.p > 1 for block in statement.blocks)
+                and not self._reads_operand(user)
+            ):
+                merged[target] = statement
+        return merged
+
+    def _reads_operand(self, statement: Elementwise) -> bool:
+        """Whether the derivative needs the operand itself, not only the result."""
+        expression = self.expressions.get(id(statement))
+        if expression is None:
+            return False
+        trace = expression.trace
+        operand = trace.leaf(Leaf("input", place=0))
+        roots = [p.node for p in expression.partials if p is not None and p.number is None]
+        return operand in roots or any(operand in operands for operands in trace.operands)
+
     def allocate(self) -> None:
         """Scratch space for one example."""
+        if self.offsets:
+            size = max([place + group.size for group, place in self.offsets.items()])
+            self.block.add(f"values = np.empty({size})")
+            self.block.add(f"adjoints = np.empty({size})")
+            self.block.add(f"reached = np.empty({size}, np.bool_)")
+            return
         for statement in self.program.statements:
             group = statement.target
+            if group.size == 1 or group in self.merged:
+                continue
             self.block.add(f"{group.name} = np.empty({group.size})")
             if group in self.live:
                 self.block.add(f"d{group.name} = np.empty({group.size})")
@@ -405,6 +479,15 @@ class _Writer:
                 self.block.add(f"m{group.name} = np.empty({group.size}, np.bool_)")
 
     # --- reading ------------------------------------------------------------------------------
+
+    def slot(self, prefix: str, group: Group, place: str) -> str:
+        """A member of a vector; the only member of one is a variable, kept in a register."""
+        if group in self.offsets:
+            array = {"": "values", "d": "adjoints", "m": "reached"}[prefix]
+            return f"{array}[{self.offsets[group]} + {place}]"
+        if group.kind == "computed" and group.size == 1:
+            return f"{prefix}{group.name}"
+        return f"{prefix}{group.name}[{place}]"
 
     def place(self, index: Index, i: str, k: str = "0") -> str:
         """The place of a member as an expression of the loop variables."""
@@ -436,7 +519,7 @@ class _Writer:
             values = group.values[take.index]
             name = self.table("C", values if values.ndim == 2 else values[:, None])
             return f"{name}[{i}, {k}]", CALL
-        return f"{group.name}[{self.place(take.index, i, k)}]", CALL
+        return self.slot("", group, self.place(take.index, i, k)), CALL
 
     def loop(self, variable: str, count: int) -> tuple[str, Any]:
         """Open a loop, or none for a single turn; the variable's text and what closes it."""
@@ -448,36 +531,51 @@ class _Writer:
     # --- forward --------------------------------------------------------------------------------
 
     def forward(self) -> None:
-        for statement in self.program.statements:
+        for part in _parts(self.program.statements):
+            with self.part("forward"):
+                self._forward_part(part)
+
+    def _forward_part(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
             if isinstance(statement, Elementwise):
                 i, inside = self.loop("i", statement.target.size)
                 with inside:
+                    contract = self.merged.get(statement.operands[0].group)
+                    if contract is not None:
+                        self._sum(contract, i)
+                        text, _ = self.speller.apply(statement.op, [("acc", CALL)])
+                        self.block.add(f"{self.slot('', statement.target, i)} = {_tidy(text)}")
+                        continue
                     operands = [self.element(take, i) for take in statement.operands]
                     text, _ = self.speller.apply(statement.op, operands)
-                    self.block.add(f"{statement.target.name}[{i}] = {_tidy(text)}")
+                    self.block.add(f"{self.slot('', statement.target, i)} = {_tidy(text)}")
             elif isinstance(statement, Reduce):
                 self._forward_reduce(statement)
-            else:
+            elif isinstance(statement, Contract) and statement.target not in self.merged:
                 self._forward_contract(statement)
+
+    def _sum(self, statement: Contract, i: str) -> None:
+        """Add up the terms of one member in ``acc``."""
+        body = self.block
+        body.add("acc = 0.0")
+        for block in sorted(statement.blocks, key=lambda block: block.right is not None):
+            k, inner = self.loop("k", block.left.index.shape[1])
+            with inner:
+                body.add(f"acc += {self._term(block, i, k)}")
 
     def _forward_contract(self, statement: Contract) -> None:
         body, target = self.block, statement.target
-        blocks = sorted(statement.blocks, key=lambda block: block.right is not None)
-        if len(blocks) and any(b.form == "matrix" and b.p > 1 for b in blocks):
+        if any(b.form == "matrix" and b.p > 1 for b in statement.blocks):
             i, inside = self.loop("i", target.size)
             with inside:
-                body.add(f"{target.name}[{i}] = 0.0")
-            for block in blocks:
-                self._terms(block, f"{target.name}[{{0}}] += {{1}}")
+                body.add(f"{self.slot('', target, i)} = 0.0")
+            for block in sorted(statement.blocks, key=lambda block: block.right is not None):
+                self._terms(block, f"{self.slot('', target, '{0}')} += {{1}}")
             return
         i, inside = self.loop("i", target.size)
         with inside:
-            body.add("acc = 0.0")
-            for block in blocks:
-                k, inner = self.loop("k", block.left.index.shape[1])
-                with inner:
-                    body.add(f"acc += {self._term(block, i, k)}")
-            body.add(f"{target.name}[{i}] = acc")
+            self._sum(statement, i)
+            body.add(f"{self.slot('', target, i)} = acc")
 
     def _term(self, block: Block, i: str, k: str) -> str:
         """One term, for forms with one loop over the members (p = 1)."""
@@ -508,9 +606,10 @@ class _Writer:
                 body.add(line.format(i, self._term(block, i, k)))
 
     def _forward_reduce(self, statement: Reduce) -> None:
-        body, name = self.block, statement.target.name
+        body = self.block
         i, inside = self.loop("i", statement.target.size)
         with inside:
+            result = self.slot("", statement.target, i)
             if statement.op.name == "pick":
                 count = sum([take.index.shape[1] for take in statement.rows])
                 body.add(f"chosen = {self.element(statement.leading[0], i)[0]}")
@@ -522,7 +621,7 @@ class _Writer:
                     end = start + take.index.shape[1]
                     at = f"at - {start}" if start else "at"
                     body.add(f"if {start} <= at < {end}:")
-                    body.add(f"    {name}[{i}] = {self.element(take, i, f'({at})')[0]}")
+                    body.add(f"    {result} = {self.element(take, i, f'({at})')[0]}")
                     start = end
                 return
             body.add("top = -inf")
@@ -544,9 +643,9 @@ class _Writer:
                         body.add("    found = True")
                         body.add("else:")
                         body.add("    rest += math.exp(x - top)")
-                body.add(f"{name}[{i}] = top + math.log1p(rest)")
+                body.add(f"{result} = top + math.log1p(rest)")
             body.add("else:")
-            body.add(f"    {name}[{i}] = top")
+            body.add(f"    {result} = top")
 
     # --- backward ----------------------------------------------------------------------------------
 
@@ -555,22 +654,30 @@ class _Writer:
         cleared: list[Group] = [s.target for s in self.program.statements]
         if self.wanted.kind == "input":
             cleared.append(self.wanted)
+        if self.offsets:
+            body.add("adjoints[:] = 0.0")
+            body.add("reached[:] = False")
         for group in cleared:
-            if group not in self.live:
+            if group not in self.live or group in self.merged or group in self.offsets:
                 continue
             if group not in self.whole:
                 i, inside = self.loop("i", group.size)
                 with inside:
-                    body.add(f"d{group.name}[{i}] = 0.0")
+                    body.add(f"{self.slot('d', group, i)} = 0.0")
             if group in self.reached and group.kind == "computed":
                 i, inside = self.loop("i", group.size)
                 with inside:
-                    body.add(f"m{group.name}[{i}] = False")
+                    body.add(f"{self.slot('m', group, i)} = False")
         first = self.program.outputs[0]
         self._give(first, "0", "0", "seed")
-        for statement in reversed(self.program.statements):
+        for part in _parts(self.program.statements[::-1]):
+            with self.part("backward"):
+                self._backward_part(part)
+
+    def _backward_part(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
             target = statement.target
-            if not target.differentiable or target not in self.live:
+            if not target.differentiable or target not in self.live or target in self.merged:
                 continue
             if isinstance(statement, Elementwise):
                 i, inside = self.loop("i", target.size)
@@ -584,13 +691,13 @@ class _Writer:
                     self._open_mask(target, i)
                     self._back_reduce(statement, i)
                     self._close_mask(target)
-            else:
+            elif isinstance(statement, Contract):
                 for block in statement.blocks:
                     self._back_block(block, target)
 
     def _open_mask(self, target: Group, i: str) -> None:
         if target in self.reached:
-            self.block.add(f"if m{target.name}[{i}]:")
+            self.block.add(f"if {self.slot('m', target, i)}:")
             self.block.depth += 1
 
     def _close_mask(self, target: Group) -> None:
@@ -604,9 +711,9 @@ class _Writer:
             return
         place = self.place(take.index, i, k)
         sign = "=" if group in self.whole else "+="
-        self.block.add(f"d{group.name}[{place}] {sign} {amount}")
+        self.block.add(f"{self.slot('d', group, place)} {sign} {amount}")
         if group in self.reached and group.kind == "computed":
-            self.block.add(f"m{group.name}[{place}] = True")
+            self.block.add(f"{self.slot('m', group, place)} = True")
 
     def _back_elementwise(self, statement: Elementwise, i: str) -> None:
         body, target = self.block, statement.target
@@ -619,16 +726,22 @@ class _Writer:
 
         def leaf(place: int) -> Spelled:
             if place == RESULT:
-                return f"{target.name}[{i}]", CALL
+                return self.slot("", target, i), CALL
             return self.element(statement.operands[place], i)
 
         roots = [partial.node for _, partial in wanted if partial.number is None]
         lines, texts = self.speller.expression(expression.trace, roots, leaf, self.fresh)
         for line in lines:
             body.add(_tidy(line))
-        adjoint = f"d{target.name}[{i}]"
+        adjoint = self.slot("d", target, i)
         for take, partial in wanted:
-            if partial.gate:
+            contract = self.merged.get(take.group)
+            if contract is not None:
+                slope = texts[partial.node][0] if partial.number is None else repr(partial.number)
+                body.add(f"d = {adjoint} * ({_tidy(slope)})")
+                for block in contract.blocks:
+                    self._back_terms(block, i, "0" if block.form == "matrix" else i)
+            elif partial.gate:
                 body.add(f"if {_condition(texts[partial.node][0])}:")
                 with body.inside():
                     self._give(take, i, "0", adjoint)
@@ -643,7 +756,8 @@ class _Writer:
 
     def _back_reduce(self, statement: Reduce, i: str) -> None:
         body, target = self.block, statement.target
-        adjoint = f"d{target.name}[{i}]"
+        adjoint = self.slot("d", target, i)
+        result = self.slot("", target, i)
         if statement.op.name == "pick":
             body.add(f"at = int({self.element(statement.leading[0], i)[0]})")
             start = 0
@@ -658,36 +772,63 @@ class _Writer:
         for take in statement.rows:
             k, inner = self.loop("k", take.index.shape[1])
             with inner:
-                body.add(f"share += math.exp({self.element(take, i, k)[0]} - {target.name}[{i}])")
+                body.add(f"share += math.exp({self.element(take, i, k)[0]} - {result})")
         for take in statement.rows:
             k, inner = self.loop("k", take.index.shape[1])
             with inner:
-                weight = f"math.exp({self.element(take, i, k)[0]} - {target.name}[{i}]) / share"
+                weight = f"math.exp({self.element(take, i, k)[0]} - {result}) / share"
                 self._give(take, i, k, f"{adjoint} * ({weight})")
 
     def _back_block(self, block: Block, target: Group) -> None:
-        body = self.block
-        width = block.left.index.shape[1]
-        right = block.right
-        matrix = block.form == "matrix" and right is not None and block.p > 1
+        matrix = block.form == "matrix" and block.p > 1
         a, outer = self.loop("a", block.p) if matrix else ("0", _Nothing())
         with outer:
             i, middle = self.loop("i", block.q if matrix else target.size)
             with middle:
                 member = f"{block.q} * {a} + {i}" if matrix else i
                 self._open_mask(target, member)
-                body.add(f"d = d{target.name}[{member}]")
-                row = a if block.form == "matrix" else i
-                k, inner = self.loop("k", width)
-                with inner:
-                    if right is None:
-                        self._give(block.left, i, k, "d")
-                    else:
-                        x = self.element(block.left, row, k)[0]
-                        w = self.element(right, i, k)[0]
-                        self._give(block.left, row, k, f"d * {w}")
-                        self._give(right, i, k, f"d * {x}")
+                self.block.add(f"d = {self.slot('d', target, member)}")
+                self._back_terms(block, i, a if block.form == "matrix" else i)
                 self._close_mask(target)
+
+    def _back_terms(self, block: Block, i: str, row: str) -> None:
+        """Hand ``d``, the adjoint of one member, on to the terms of its sum."""
+        k, inner = self.loop("k", block.left.index.shape[1])
+        with inner:
+            if block.right is None:
+                self._give(block.left, i, k, "d")
+            else:
+                x = self.element(block.left, row, k)[0]
+                w = self.element(block.right, i, k)[0]
+                self._give(block.left, row, k, f"d * {w}")
+                self._give(block.right, i, k, f"d * {x}")
+
+
+def _packed(statements: Sequence[Statement]) -> dict[Group, int]:
+    """Where each vector lies in one array that holds them all; empty for a short program.
+
+    A long program is cut into functions, and these are given the array.  In it a join
+    is nothing to be done: its pieces lie side by side.
+    """
+    found: dict[Group, int] = {}
+    joins = [s for s in statements if isinstance(s, Join)]
+    if len(statements) <= _SHORT and not joins:
+        return found
+    size = 0
+    for join in joins:
+        found[join.target] = size
+        for piece, start, _ in join.spans():
+            found[piece.group] = size + start
+        size += join.target.size
+    for statement in statements:
+        if statement.target not in found:
+            found[statement.target] = size
+            size += statement.target.size
+    return found
+
+
+def _parts(statements: Sequence[Statement]) -> list[Sequence[Statement]]:
+    return [statements[i : i + _PART] for i in range(0, len(statements), _PART)]
 
 
 @dataclass

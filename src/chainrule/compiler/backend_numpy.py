@@ -16,10 +16,12 @@ from chainrule.compiler.program import (
     Elementwise,
     Group,
     Index,
+    Join,
     Program,
     Reduce,
     Statement,
     Take,
+    takes_of,
 )
 from chainrule.compiler.rules import RESULT, Expression, Speller, elementwise_partials, literal
 from chainrule.compiler.update import Update
@@ -84,9 +86,9 @@ class Source:
 
     Attributes:
         text: the source, two functions: ``forward(theta, inputs, rows)`` gives the
-            outputs, of shape (rows, outputs), and ``forward_backward(theta, inputs,
-            seed, rows)`` also the gradient of the first, weighted by ``seed`` of
-            shape (rows, 1) and summed.
+            outputs, of shape (rows, outputs); ``forward_backward(theta, inputs, seed,
+            rows)`` gives the first, then the others if there are any, and the gradient
+            of the first, weighted by ``seed`` of shape (rows, 1) and summed.
         constants: the arrays of numbers that the source names.
     """
 
@@ -249,7 +251,7 @@ class _Writer:
         self.read, self.used_views = set(), set()
         self.inlined = {}
         lines = self._forward_lines(keep=set())
-        lines.append(f"return {self._outputs()}")
+        lines.append(f"return {self._outputs(self.program.outputs)}")
         return self._function("forward", "rows", lines, backward=False)
 
     def _both_function(self) -> str:
@@ -265,7 +267,9 @@ class _Writer:
                 gradient += f"[:{self.program.requested}]"
         else:
             gradient = f"d{self.wanted.name}"
-        lines.append(f"return {self._outputs()}, {gradient}")
+        outputs = self.program.outputs
+        found = [self._outputs(outputs[:1]), self._outputs(outputs[1:])]
+        lines.append(f"return {', '.join([*found[: len(outputs)], gradient])}")
         return self._function("forward_backward", "seed, rows", lines, backward=True)
 
     def _function(self, name: str, extra: str, lines: list[str], backward: bool) -> str:
@@ -284,13 +288,16 @@ class _Writer:
         )
         return f"def {name}(theta, {inputs}{extra}):\n{body}\n"
 
-    def _outputs(self) -> str:
+    def _outputs(self, outputs: list[Take]) -> str:
+        """Some of the results side by side, of shape (rows, outputs)."""
         pieces: list[Take] = []
-        for take in self.program.outputs:
+        for take in outputs:
             if pieces and pieces[-1].group is take.group and take.group.kind != "constant":
                 pieces[-1] = Take(take.group, np.concatenate([pieces[-1].index, take.index]))
             else:
                 pieces.append(take)
+        if not pieces:
+            return ""
         texts = []
         for take in pieces:
             text, _ = self.vector(take)
@@ -300,7 +307,7 @@ class _Writer:
                 text = f"np.repeat({text}, {len(take.index)}, axis=-1)"
             texts.append(text)
         joined = texts[0] if len(texts) == 1 else f"beside({', '.join(texts)})"
-        width = len(self.program.outputs)
+        width = len(outputs)
         if len(pieces) == 1 and pieces[0].group.batched and not _repeats(pieces[0].index):
             return joined
         return f"np.broadcast_to({joined}, (rows, {width}))"
@@ -310,7 +317,7 @@ class _Writer:
     def _forward_lines(self, keep: set[Group]) -> list[str]:
         consumers: dict[Group, list[Any]] = {}
         for statement in self.program.statements:
-            for take in _takes(statement):
+            for take in takes_of(statement):
                 consumers.setdefault(take.group, []).append((statement, take))
         returned = {take.group for take in self.program.outputs}
         stands_for = {s.target: s.nodes for s in self.program.statements}
@@ -332,6 +339,9 @@ class _Writer:
             ):
                 self.inlined[target] = (text, precedence)
                 continue
+            if isinstance(statement, Join):
+                lines.append(f"{target.name} = {text}")
+                continue
             nodes = statement.nodes
             if isinstance(statement, Elementwise) and statement.operands[0].group in self.inlined:
                 nodes += stands_for[statement.operands[0].group]
@@ -344,11 +354,13 @@ class _Writer:
             return _with_conditions(self.speller.apply(statement.op, operands))
         if isinstance(statement, Reduce):
             return self._reduce(statement), CALL
+        if isinstance(statement, Join):
+            return f"beside({', '.join([self.base(p.group)[0] for p in statement.pieces])})", CALL
         terms = [self._block(block) for block in statement.blocks]
         text, precedence = " + ".join([text for text, _ in terms]), 1
         if len(terms) == 1:
             text, precedence = terms[0]
-        indices = [take.index for take in _takes(statement)]
+        indices = [take.index for take in takes_of(statement)]
         if all(index.shape[1] == 1 and _repeats(index[:, 0]) for index in indices):
             return f"np.repeat({text}, {statement.target.size}, axis=-1)", CALL  # a + b and b + a
         return text, precedence
@@ -447,6 +459,9 @@ class _Writer:
             elif isinstance(statement, Reduce):
                 for take in statement.rows:
                     reach(take, take.index, always[:, None] & (statement.op.name != "pick"))
+            elif isinstance(statement, Join):
+                for piece, start, end in statement.spans():
+                    reach(piece, piece.index, always[start:end])
             else:
                 for block in statement.blocks:
                     left, right = block.flat()
@@ -472,6 +487,14 @@ class _Writer:
                     self._back_elementwise(statement, adjoint)
                 elif isinstance(statement, Reduce):
                     self._back_reduce(statement, adjoint)
+                elif isinstance(statement, Join):
+                    for piece, start, end in statement.spans():
+                        self._give(
+                            piece.group, piece.index, f"{adjoint}[..., {start}:{end}]", target
+                        )
+                        mask = f"m{target.name}[..., {start}:{end}]"
+                        reached = mask if target in self.masked else "True"
+                        self._give_mask(piece.group, piece.index, reached, target)
                 else:
                     for block in statement.blocks:
                         self._back_block(block, target, adjoint)
@@ -731,16 +754,6 @@ class _Writer:
                 give(left, f"{_called(amount)}.sum(0)", one)
             else:
                 give(left, amount, target)
-
-
-def _takes(statement: Statement) -> list[Take]:
-    if isinstance(statement, Elementwise):
-        return statement.operands
-    if isinstance(statement, Reduce):
-        return [*statement.leading, *statement.rows]
-    return [
-        take for block in statement.blocks for take in (block.left, block.right) if take is not None
-    ]
 
 
 def _repeats(index: Index) -> bool:

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chainrule.compiler.program import Contract, Elementwise, Group, Program, Reduce, Take
+from chainrule.compiler.program import (
+    Contract,
+    Elementwise,
+    Group,
+    Join,
+    Program,
+    Reduce,
+    Statement,
+    Take,
+)
 from chainrule.operation import NO_EDGE
 
 __all__ = ["run_example"]
@@ -66,7 +75,9 @@ def _number(take: Take, place: Any, values: Vectors) -> float:
     return values[take.group][int(take.index[place])]
 
 
-def _forward(statement: Elementwise | Contract | Reduce, values: Vectors) -> list[float]:
+def _forward(statement: Statement, values: Vectors) -> list[float]:
+    if isinstance(statement, Join):
+        return [x for piece in statement.pieces for x in values[piece.group]]
     found = []
     for i in range(statement.target.size):
         if isinstance(statement, Elementwise):
@@ -92,12 +103,17 @@ def _operands(statement: Reduce, i: int) -> list[tuple[Take, int]]:
 
 
 def _backward(
-    statement: Elementwise | Contract | Reduce,
+    statement: Statement,
     i: int,
     values: Vectors,
     gradient: float,
     give: Callable[[Group, int, float], None],
 ) -> None:
+    if isinstance(statement, Join):
+        for piece, start, end in statement.spans():
+            if start <= i < end:
+                give(piece.group, i - start, gradient)
+        return
     if isinstance(statement, Contract):
         for block in statement.blocks:
             for left, right in block.pairs(i):

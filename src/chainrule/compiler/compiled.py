@@ -18,7 +18,7 @@ from chainrule.compiler import backend_numpy
 from chainrule.compiler.engines import ENGINES, Run
 from chainrule.compiler.lower import lower
 from chainrule.compiler.program import Program
-from chainrule.compiler.trace import PERTURBED, Trace, Tracer, record
+from chainrule.compiler.trace import PERTURBED, Trace, Tracer, kept_too_long, record
 from chainrule.errors import CompileMismatch, NotANumberError, OptionError, ShapeError, describe
 from chainrule.operation import Operand, as_float
 from chainrule.structure import Structure, flatten
@@ -342,15 +342,11 @@ class Compiled:
                 example[0] = structure.fill(asked)
         with PERTURBED:  # no other thread is tracing: the parameters have their own numbers
             outputs, _ = flatten(self._f(*example), "the function's result")
+            if any(isinstance(y, Tracer) for y in outputs):
+                raise kept_too_long("returned")
             single = len(outputs) == 1
             seed = np.ones((1, 1), dtype=self._dtype) if single else None
             found, gradient = entry.run(self._theta(entry), first, 1, seed)
-            if any(isinstance(y, Tracer) for y in outputs):
-                raise CompileMismatch(
-                    "the function returned something that it had kept from the time when it was "
-                    "compiled: it stores its inputs or results somewhere (a list, a cache) and "
-                    "reads them in a later call. Compute them anew, or pass them in as inputs."
-                )
             expected = [float(y) for y in outputs]
             slopes = pull_back(outputs, [1.0], asked, graph=False) if single else []
         _agree("result", found[0], expected, self._dtype)

@@ -21,6 +21,7 @@ from chainrule.compiler.program import (
     Elementwise,
     Group,
     Index,
+    Join,
     Program,
     Reduce,
     Statement,
@@ -33,6 +34,7 @@ from chainrule.structure import Structure
 __all__ = ["lower"]
 
 _SUMS: Final = (ops.add, ops.sum)
+_UNEVEN: Final = 3  # statements of one level with one operation, from which on joining is tried
 
 
 @dataclass(slots=True)
@@ -56,9 +58,18 @@ def lower(trace: Trace, arguments: list[Structure], requested: int, wanted: int 
     assert trace.structure is not None
     alive = _alive(trace)
     sums = _fuse(trace, alive)
-    grouping = _Grouping(trace, arguments, requested, wanted)
-    for level in _levels(trace, alive, sums):
-        grouping.add_level(level, sums)
+
+    def grouped(joining: bool) -> _Grouping:
+        found = _Grouping(trace, arguments, requested, wanted, joining)
+        for level in _levels(trace, alive, sums):
+            found.add_level(level, sums)
+        return found
+
+    grouping = grouped(joining=False)
+    if grouping.uneven:
+        joined = grouped(joining=True)
+        if 3 * len(joined.statements) < 2 * len(grouping.statements):
+            grouping = joined
     count = sum(1 for i, op in enumerate(trace.ops) if op is not None and alive[i])
     return Program(
         statements=grouping.statements,
@@ -149,9 +160,16 @@ class _Grouping:
     """Collects nodes into groups, level by level."""
 
     def __init__(
-        self, trace: Trace, arguments: list[Structure], requested: int, wanted: int | None
+        self,
+        trace: Trace,
+        arguments: list[Structure],
+        requested: int,
+        wanted: int | None,
+        joining: bool,
     ) -> None:
         self.trace = trace
+        self.joining = joining
+        self.uneven = False
         self.statements: list[Statement] = []
         self.parameters = Group("parameter", len(trace.parameters), batched=False, name="theta")
         self.parameters.differentiable = requested > 0
@@ -207,7 +225,8 @@ class _Grouping:
                 op = self.trace.ops[i]
                 key = (op.symbol, tuple([of[x] for x in self.trace.operands[i]]))  # type: ignore[union-attr]  # no leaf has a level
             families.setdefault(key, []).append(i)
-        for members in families.values():
+        alike: dict[Any, list[tuple[Statement, list[int]]]] = {}
+        for key, members in families.items():
             first = members[0]
             statement: Statement
             if first in sorted_terms:
@@ -219,6 +238,28 @@ class _Grouping:
             for place, i in enumerate(members):
                 of[i] = len(self.groups) - 1
                 self.at[i] = place
+            target = statement.target
+            same = alike.setdefault((key[0], target.batched, target.differentiable), [])
+            same.append((statement, members))
+        for found in alike.values():
+            if len(found) >= _UNEVEN:
+                self.uneven = True
+                if self.joining:
+                    self._join(found)
+
+    def _join(self, found: list[tuple[Statement, list[int]]]) -> None:
+        """Lay results of one operation end to end, such as those of sums of 1, 2, 3 .. terms.
+
+        They could not be one statement, but what is done with them next can be.
+        """
+        pieces = [Take(s.target, np.arange(s.target.size)) for s, _ in found]
+        target = self._target(sum([s.target.size for s, _ in found]), pieces)
+        self.statements.append(Join(target, pieces))
+        self.groups.append(target)
+        members = [i for _, each in found for i in each]
+        for place, i in enumerate(members):
+            self.of[i] = len(self.groups) - 1
+            self.at[i] = place
 
     def _sorted(self, total: _Sum) -> dict[Any, list[Any]]:
         """The terms of a sum by the groups that they come from."""

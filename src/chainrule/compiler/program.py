@@ -16,7 +16,18 @@ import numpy.typing as npt
 from chainrule.operation import Op
 from chainrule.structure import Structure
 
-__all__ = ["Block", "Contract", "Elementwise", "Group", "Program", "Reduce", "Statement", "Take"]
+__all__ = [
+    "Block",
+    "Contract",
+    "Elementwise",
+    "Group",
+    "Join",
+    "Program",
+    "Reduce",
+    "Statement",
+    "Take",
+    "takes_of",
+]
 
 Index = npt.NDArray[np.intp]
 
@@ -146,7 +157,44 @@ class Reduce:
     nodes: int
 
 
-Statement = Elementwise | Contract | Reduce
+@dataclass(eq=False, slots=True)
+class Join:
+    """Groups laid end to end, so that what follows treats their members alike.
+
+    Attributes:
+        target: the result.
+        pieces: whole groups, in order.
+        nodes: how many scalar operations it stands for: none.
+    """
+
+    target: Group
+    pieces: list[Take]
+    nodes: int = 0
+
+    def spans(self) -> list[tuple[Take, int, int]]:
+        """Each piece, with the places in the result where it starts and ends."""
+        found = []
+        start = 0
+        for piece in self.pieces:
+            found.append((piece, start, start + piece.group.size))
+            start += piece.group.size
+        return found
+
+
+Statement = Elementwise | Contract | Reduce | Join
+
+
+def takes_of(statement: Statement) -> list[Take]:
+    """All operands of a statement."""
+    if isinstance(statement, Elementwise):
+        return statement.operands
+    if isinstance(statement, Reduce):
+        return [*statement.leading, *statement.rows]
+    if isinstance(statement, Join):
+        return statement.pieces
+    return [
+        take for block in statement.blocks for take in (block.left, block.right) if take is not None
+    ]
 
 
 @dataclass(eq=False, slots=True)

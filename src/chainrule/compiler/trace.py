@@ -22,7 +22,7 @@ from chainrule.operation import ROWS, Op, as_float, unknown
 from chainrule.structure import Structure, flatten
 from chainrule.value import Value, topological_order
 
-__all__ = ["PERTURBED", "Gate", "Leaf", "Trace", "Tracer", "record"]
+__all__ = ["PERTURBED", "Gate", "Leaf", "Trace", "Tracer", "kept_too_long", "record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Trace:
         outputs: the numbers of the results.
         structure: how the function returns them.
         lines: the user's line that made each node, if asked for.
+        closed: whether the function has returned, so that nothing more is to come.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Trace:
         self.outputs: list[int] = []
         self.structure: Structure | None = None
         self.lines: list[str] | None = [] if lines else None
+        self.closed = False
         self._values: dict[int, int] = {}  # a Value's id: its node
         self._kept: list[Value] = []  # keeps those ids from being used again
         for i, value in enumerate(self.parameters):
@@ -113,6 +115,8 @@ class Trace:
 
     def node(self, op: Op, operands: tuple[int, ...]) -> int:
         """The node of an operation, made at its first use; constants fold."""
+        if self.closed:
+            raise kept_too_long(f"used at {users_line()}")
         key = (op, operands)
         found = self._known.get(key)
         if found is None:
@@ -158,11 +162,7 @@ class Trace:
         """The node of an operand, or None for something unknown."""
         if type(x) is Tracer:
             if x.trace is not self:
-                raise TraceError(
-                    "a tracer of an earlier trace was used: the function stores its inputs or "
-                    f"results somewhere and reads them in a later call (line: {users_line()}). "
-                    "Return what you need instead."
-                )
+                raise kept_too_long(f"used at {users_line()}")
             return x.index
         if isinstance(x, Value):
             found = self._values.get(id(x))
@@ -181,9 +181,9 @@ class Trace:
             else:
                 if value.has_own_rule:
                     raise TraceError(
-                        f"the hand-made operation {value._op or 'without a name'!r} cannot be "
-                        "compiled, because its rule is a function of your own. Write it with "
-                        "the operations of the table."
+                        f"the hand-made operation {value._op or 'without a name'!r}, used at "
+                        f"{users_line()}, cannot be compiled, because its rule is a function of "
+                        "your own. Write it with the operations of the table."
                     )
                 operands = tuple([self._known_index(x) for x in value.operands])
                 found = self.node(ROWS[value._op], operands)
@@ -215,7 +215,11 @@ class Tracer(Arithmetic):
         for x in operands:
             index = trace.index(x)
             if index is None:
-                raise TraceError(f"{op.name} was given {describe(x)} while the function is traced")
+                raise TraceError(
+                    f"{op.name} was given {describe(x)} at {users_line()}, while the function is "
+                    "being compiled: it can only be computed with numbers and Values. Transforms "
+                    "such as grad do not go inside a compiled function."
+                )
             indices.append(index)
         return Tracer(trace, trace.node(op, tuple(indices)))
 
@@ -275,6 +279,15 @@ class Gate:
     """The local derivative of a branch: 1 where the condition holds, no edge elsewhere."""
 
     condition: Tracer
+
+
+def kept_too_long(where: str) -> TraceError:
+    """The error for a tracer that outlived its trace."""
+    return TraceError(
+        f"a tracer of an earlier trace was {where}: the function stores its inputs or results "
+        "somewhere (a list, a cache) and they are read in a later call. Compute them anew in each "
+        "call, and return what you need outside of it."
+    )
 
 
 def _infix(trace: Trace, op: Op, x: int, other: Any) -> Any:
@@ -352,22 +365,30 @@ def _traced(f: Callable[..., Any], arguments: Sequence[Structure], trace: Trace)
         )
         for i, structure in enumerate(arguments)
     ]
-    with tracing():
-        result = f(*fed)
-        outputs, trace.structure = flatten(result, "the function's result")
-        if not outputs:
-            raise TraceError(
-                f"the function returned {describe(result)}, without a single number in it; a "
-                "compiled function returns at least one"
-            )
-        for y in outputs:
-            index = trace.index(y)
-            if index is None:
-                raise TraceError(
-                    f"the function returned {describe(y)}; a compiled function returns numbers"
-                )
-            trace.outputs.append(index)
+    try:
+        with tracing():
+            result = f(*fed)
+            outputs, trace.structure = flatten(result, "the function's result")
+            trace.outputs += [_output(y, trace) for y in outputs]
+    finally:
+        trace.closed = True
+    if not outputs:
+        raise TraceError(
+            f"the function returned {describe(result)}, without a single number in it; a "
+            "compiled function returns at least one"
+        )
     return trace
+
+
+def _output(y: Any, trace: Trace) -> int:
+    if isinstance(y, Tracer) and y.trace is not trace:
+        raise kept_too_long("returned")
+    index = trace.index(y)
+    if index is None:
+        raise TraceError(
+            f"the function returned {describe(y)}; a compiled function returns numbers"
+        )
+    return index
 
 
 def _same(first: Trace, second: Trace) -> bool:
@@ -418,9 +439,9 @@ def _explain_difference(first: Trace, second: Trace) -> NoReturn:
     assert second.lines is not None
     cause = (
         "The function was traced twice, the second time with slightly different parameters, and "
-        "did not do the same. Usual causes: `.data` of a parameter read inside the function, a "
-        "random number drawn inside it, something that changes from call to call. Use the "
-        "parameter itself (stop_gradient(p) for a constant), and pass random numbers in as inputs."
+        "did not do the same. Usual causes: p.detach() or no_grad() inside the function, a random "
+        "number drawn inside it, something that changes from call to call. Use the parameter "
+        "itself (stop_gradient(p) for a constant), and pass random numbers in as inputs."
     )
     places = max(len(first.ops), len(second.ops))
     for i in range(places):
@@ -435,10 +456,12 @@ def _explain_difference(first: Trace, second: Trace) -> NoReturn:
             )
         if a != b or first.ops[i] is not second.ops[i] or first.operands[i] != second.operands[i]:
             raise CompileMismatch(f"the function did something else at {first.lines[i]}. {cause}")
-    for a_value, b_value in zip(first.parameters, second.parameters, strict=True):
-        if not _alike(a_value, b_value):
-            raise CompileMismatch(
-                f"a Value made inside the function was {a_value.data!r} in one call and "
-                f"{b_value.data!r} in the next. {cause}"
-            )
+    for i, leaf in first.leaves.items():
+        if leaf.kind == "parameter":
+            a_value, b_value = first.parameters[leaf.place], second.parameters[leaf.place]
+            if not _alike(a_value, b_value):
+                raise CompileMismatch(
+                    f"a Value made inside the function and used at {first.lines[i]} was "
+                    f"{a_value.data!r} in one call and {b_value.data!r} in the next. {cause}"
+                )
     raise CompileMismatch(f"the function returned something else in the second call. {cause}")

@@ -92,7 +92,7 @@ def read_rows(
         if at is not None and not header:
             names.insert(at, target)
         places = [i for i in range(len(names)) if i != at]
-    sheet = Sheet(name, names, -1 if at is None else at, header, delimiter, first)
+    sheet = Sheet(name, names, -1 if at is None else at, header, delimiter, first, fixed=True)
     found = MatchedRows([], [], [])
     for line, row in records[1:] if header else records:
         sheet.check_width(line, row)

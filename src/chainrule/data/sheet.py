@@ -40,6 +40,7 @@ class Sheet:
     header: bool
     delimiter: str
     first: int  # the first line that is not blank
+    fixed: bool = False  # whether a model has settled which column is what
 
     def place(self, line: int, i: int) -> str:
         """Where a cell is, for the start of an error message."""
@@ -69,6 +70,8 @@ class Sheet:
                 f"The columns were split at {self.delimiter!r}; "
                 f"if that is not right, pass delimiter={others[0]!r}."
             )
+        elif self.fixed:
+            advice = "Write a number there, or delete the row."
         else:
             column = repr(self.names[i]) if self.header else i
             advice = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -31,6 +32,7 @@ __all__ = ["NumbaEngine", "NumpyEngine", "Prepared", "prepare"]
 
 Array = npt.NDArray[Any]
 
+NO_LIMIT: Final = 2**62
 SPAN: Final = 0.05
 """Seconds that one call of native code may take: progress and Ctrl-C stay alive."""
 
@@ -92,6 +94,15 @@ class _State:
         return _State(self.theta.copy(), self.memory.copy(), self.steps)
 
 
+@dataclass
+class _NativeRun:
+    """Some epochs in one native call."""
+
+    start: _State
+    order: Array
+    rates: Array
+
+
 class _CompiledEngine:
     """What both engines share: parameters in arrays, and chunks of epochs."""
 
@@ -105,8 +116,8 @@ class _CompiledEngine:
         outputs = len(self.prepared.program.outputs) - 1
         found = plan.loss.classes(plan.targets, outputs)
         self.expected: Array | None = None if found is None else np.array(found, dtype=np.int64)
+        self._classes = np.zeros(len(self.x), np.int64) if self.expected is None else self.expected
         self.trained: list[Value] = plan.optimizer.parameters or []
-        self._load()
         self._check()
 
     def _epochs(
@@ -115,7 +126,8 @@ class _CompiledEngine:
         """Run an epoch for each of the rates, and change the state.
 
         ``order`` has a line of row numbers for each epoch, or one line for all.  Returns
-        the losses and accuracies of the epochs completed, and what ended the one after.
+        the losses of the epochs completed, how many rows were right in each, and what
+        ended the one after.
         """
         raise NotImplementedError
 
@@ -124,33 +136,42 @@ class _CompiledEngine:
     ) -> Iterator[Chunk]:
         done, count = 0, 1
         fixed = np.array([orders.next()], dtype=np.int64) if orders.fixed else None
+        constant = rates.count(rates[0]) == len(rates) if rates else True
         while done < len(rates):
-            some = rates[done : done + count]
+            n = min(count, len(rates) - done)
+            some = np.full(n, rates[0]) if constant else np.array(rates[done : done + n])
             if fixed is None:
-                order = np.array([orders.next() for _ in some], dtype=np.int64)
+                order = np.array([orders.next() for _ in range(n)], dtype=np.int64)
             else:
                 order = fixed
             state = self._load()
             started = perf_counter()
-            losses, accuracies, trouble = self._epochs(state, order, np.array(some))
+            losses, rights, trouble = self._epochs(state, order, some)
             elapsed = perf_counter() - started
             if len(losses):
                 report(len(losses) * order.shape[1])
-                yield from self._shown(state, losses, accuracies)
+                yield from self._shown(state, losses, rights)
             else:
                 self._store(state)
             if trouble is not None:
                 raise trouble
-            done += len(some)
+            done += n
             if not self.plan.observed:
-                grown = SPAN / max(elapsed / len(some), 1e-9)
+                grown = SPAN / max(elapsed / n, 1e-9)
                 count = max(1, min(int(grown), 20 * count, 1_000_000))
 
-    def _shown(self, state: _State, losses: Array, accuracies: Array) -> Iterator[Chunk]:
+    def _shown(self, state: _State, losses: Array, rights: Array) -> Iterator[Chunk]:
+        """The results of a chunk, once the values hold the state after it."""
+        rows = len(self.plan.rows)
         if self.plan.reduction == "mean":
-            losses = losses / len(self.plan.rows)
+            losses = losses / rows
         self._store(state)
-        yield Chunk(losses.tolist(), None if self.expected is None else accuracies.tolist())
+        accuracies = None
+        if self.expected is not None:
+            # There are few different shares, so that each needs to be made only once.
+            shares = np.array([i / rows for i in range(rows + 1)], dtype=object)
+            accuracies = shares[rights].tolist()
+        yield Chunk(losses.tolist(), accuracies)
 
     def _load(self) -> _State:
         """The state as it is in the values and the optimiser: a callback may have changed it."""
@@ -220,18 +241,18 @@ class NumpyEngine(_CompiledEngine):
     def _epochs(
         self, state: _State, order: Array, rates: Array
     ) -> tuple[Array, Array, Diverged | None]:
-        losses, accuracies = [], []
+        losses, rights = [], []
         with np.errstate(all="ignore"):
             for epoch, lr in enumerate(rates.tolist()):
                 try:
-                    loss, accuracy = self._epoch(state, order[epoch % len(order)], lr)
+                    loss, right = self._epoch(state, order[epoch % len(order)], lr)
                 except Diverged as trouble:
-                    return np.array(losses), np.array(accuracies), trouble
+                    return np.array(losses), np.array(rights, dtype=np.int64), trouble
                 losses.append(loss)
-                accuracies.append(accuracy)
-        return np.array(losses), np.array(accuracies), None
+                rights.append(right)
+        return np.array(losses), np.array(rights, dtype=np.int64), None
 
-    def _epoch(self, state: _State, order: Array, lr: float) -> tuple[float, float]:
+    def _epoch(self, state: _State, order: Array, lr: float) -> tuple[float, int]:
         plan, step, update = self.plan, self.functions["forward_backward"], self.functions["update"]
         size, trained = plan.batch_size, self.prepared.trained
         mean = plan.reduction == "mean"
@@ -240,36 +261,41 @@ class NumpyEngine(_CompiledEngine):
             x, y = x[order], y[order]
             expected = None if expected is None else expected[order]
         total, right = 0.0, 0
+        seed: Array | None = None
+        zeros = np.zeros(trained)
         earlier: _State | None = None
         for batch, start in enumerate(range(0, len(order), size)):
             end = min(start + size, len(order))
             rows = end - start
-            seed = np.full((rows, 1), 1.0 / rows if mean else 1.0)
-            found, gradient = step(state.theta, x[start:end], y[start:end], seed, rows)
-            total += float(found[:, 0].sum())
+            if seed is None or len(seed) != rows:
+                seed = np.full((rows, 1), 1.0 / rows if mean else 1.0)
+            losses, outputs, gradient = step(
+                state.theta, x[start:end], y[start:end], seed, rows
+            )
+            total += float(losses.sum())
             if not math.isfinite(total):
                 if earlier is not None:
                     state.theta, state.memory = earlier.theta, earlier.memory
                     state.steps = earlier.steps
                 raise Diverged(batch, f"the loss became {total}")
             if expected is not None:
-                right += int((self._decided(found) == expected[start:end]).sum())
+                right += int((self._decided(outputs) == expected[start:end]).sum())
             new, memory = update(
                 state.theta[:trained], gradient, state.memory, float(state.steps + 1), lr
             )
-            if not np.isfinite(new).all():
+            if not math.isfinite(new @ zeros):
                 raise Diverged(batch, self._culprit(new))
             earlier = _State(state.theta, state.memory, state.steps)
             if trained < len(state.theta):
                 new = np.concatenate([new, state.theta[trained:]])
             state.theta, state.memory, state.steps = new, memory, state.steps + 1
-        return total, right / len(order)
+        return total, right
 
-    def _decided(self, found: Array) -> Array:
-        if found.shape[1] == 2:
-            above: Array = found[:, 1] > self.plan.loss.threshold
+    def _decided(self, outputs: Array) -> Array:
+        if outputs.shape[1] == 1:
+            above: Array = outputs[:, 0] > self.plan.loss.threshold
             return above
-        return found[:, 1:].argmax(axis=1)
+        return outputs.argmax(axis=1)
 
 
 class NumbaEngine(_CompiledEngine):
@@ -289,51 +315,67 @@ class NumbaEngine(_CompiledEngine):
         prepared = prepare(plan) if prepared is None else prepared
         text = backend_numba.emit_training(prepared.program, prepared.update, plan.reduction)
         self.train = native.load(text).train
+        self._last: _NativeRun | None = None
         super().__init__(plan, prepared)
 
     def _first_loss(self) -> float:
-        state = self._load()
-        order = np.zeros((1, 1), dtype=np.int64)
-        losses, _, trouble = self._epochs(state, order, np.zeros(1))
-        return float(losses[0]) if trouble is None else math.nan
+        run = _NativeRun(self._load(), np.zeros((1, 1), dtype=np.int64), np.zeros(1))
+        losses, *_ = self._call(run, NO_LIMIT)
+        return float(losses[0]) if len(losses) else math.nan
 
     def _epochs(
         self, state: _State, order: Array, rates: Array
     ) -> tuple[Array, Array, Diverged | None]:
-        epochs = len(rates)
+        run = _NativeRun(state.copy(), order, rates)
+        losses, rights, batch, code, total = self._call(run, NO_LIMIT, state)
+        trouble = None
+        if code:
+            what = f"the loss became {total}" if code == 1 else self._culprit(state.theta)
+            trouble = Diverged(batch, what)
+            self._go_back(run, state)
+        self._last = run
+        return losses, rights, trouble
+
+    def _go_back(self, run: _NativeRun, state: _State) -> None:
+        """Return to the state before the last update, by doing all updates before it again."""
+        if state.steps == run.start.steps and self._last is not None:
+            run = self._last  # it was the last update of the run before
+        elif state.steps == run.start.steps:
+            state.theta, state.memory = run.start.theta, run.start.memory
+            return
+        limit = state.steps - 1
+        again = run.start.copy()
+        self._call(run, limit, again)
+        state.theta, state.memory, state.steps = again.theta, again.memory, again.steps
+
+    def _call(
+        self, run: _NativeRun, limit: int, state: _State | None = None
+    ) -> tuple[Array, Array, int, int, float]:
+        state = run.start.copy() if state is None else state
+        epochs = len(run.rates)
         losses = np.empty(epochs)
         rights = np.zeros(epochs, dtype=np.int64)
-        before, memory_before = state.theta.copy(), state.memory.copy()
         threshold = self.plan.loss.threshold
         try:
             epoch, batch, code, steps, total = self.train(
                 state.theta,
                 self.x,
                 self.y,
-                order,
+                run.order,
                 self.plan.batch_size,
-                rates,
+                run.rates,
                 state.memory,
                 state.steps,
-                before,
-                memory_before,
-                np.zeros(len(self.x), np.int64) if self.expected is None else self.expected,
+                limit,
+                self._classes,
                 0.0 if threshold is None else threshold,
                 losses,
                 rights,
             )
         except IndexError:
-            # pick() met an index out of range; NumPy's engine says which.
             raise CompileMismatch(
-                "an index given to pick() is out of range for a row; use engine='eager' or "
-                "'numpy' to see which"
+                "an index given to pick() is out of range for a row; use engine='eager', which "
+                "says which"
             ) from None
         state.steps = steps
-        trouble = None
-        if code in (1, 2):
-            trouble = Diverged(batch, f"the loss became {total}")
-            if code == 1:
-                state.theta, state.memory, state.steps = before, memory_before, steps - 1
-        elif code == 3:
-            trouble = Diverged(batch, self._culprit(before))
-        return losses[:epoch], rights[:epoch] / order.shape[1], trouble
+        return losses[:epoch], rights[:epoch], batch, code, total

@@ -78,7 +78,7 @@ class ProgressBar:
         console = Console(stderr=True)
         bar = Progress(
             TextColumn("training"),
-            BarColumn(),
+            BarColumn(20),  # leaves room for the ^C that a terminal shows
             TextColumn("{task.percentage:>3.0f} %"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),

@@ -8,6 +8,7 @@ as a `Plan`, and lets an engine carry it out epoch by epoch, while it keeps the
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -23,7 +24,7 @@ from chainrule.nn.losses import Loss, loss_of
 from chainrule.nn.optimizers import OPTIMIZERS, Optimizer
 from chainrule.nn.progress import ProgressBar
 from chainrule.nn.rows import Target, checked_rows, checked_targets
-from chainrule.nn.schedules import Rate, Schedule, schedule_of
+from chainrule.nn.schedules import ConstantSchedule, Rate, Schedule, schedule_of
 from chainrule.operation import as_float
 from chainrule.options import choice, random_source, real, whole
 from chainrule.value import Value
@@ -162,7 +163,8 @@ def fit(
     except Diverged as trouble:
         epoch = len(history)
         history.stopped = _advice(trouble, epoch, rates[epoch], plan)
-        warnings.warn(f"training stopped: {history.stopped}", RuntimeWarning, stacklevel=3)
+        message = f"training stopped: {history.stopped}"
+        warnings.warn(message, RuntimeWarning, stacklevel=_users_level())
     history.total_seconds = perf_counter() - started
     return history
 
@@ -261,6 +263,8 @@ def _optimizer(given: Any, lr: float | None, parameters: list[Value]) -> tuple[O
 def _rates(schedule: Any, base: float, epochs: int) -> list[float]:
     """The learning rate of each epoch."""
     rate = schedule_of(schedule, epochs)
+    if isinstance(rate, ConstantSchedule):
+        return [base] * epochs
     rates = []
     for epoch in range(epochs):
         given = rate(epoch, base)
@@ -327,6 +331,17 @@ def _complete_epochs(history: History) -> int:
     for kept in history.series().values():
         del kept[n:]
     return n
+
+
+def _users_level() -> int:
+    """The ``stacklevel`` at which a warning of `fit` points to the user's line.
+
+    `fit` may have been called by itself or through a network.
+    """
+    frame, level = sys._getframe(1), 1
+    while str(frame.f_globals.get("__name__")).partition(".")[0] == "chainrule" and frame.f_back:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _advice(trouble: Diverged, epoch: int, lr: float, plan: Plan) -> str:
