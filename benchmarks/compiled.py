@@ -20,15 +20,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402 - after the number of threads is set
+import numpy as np
 
-import chainrule  # noqa: E402
-from chainrule import Network, Value, circle, cross_entropy, xor  # noqa: E402
+import chainrule
+from chainrule import Network, Value, circle, cross_entropy, xor
 
 
 def installed(name: str) -> bool:
@@ -68,7 +69,7 @@ def timed(run: Callable[[], object], count: int) -> Callable[[], float]:
     return measure
 
 
-# --- a small network, one update per batch ----------------------------------------------------
+# --- a small network, one update per batch -------------------------------------------------
 
 
 def fitting(
@@ -78,7 +79,9 @@ def fitting(
     return lambda: net.fit(X, y, epochs=epochs, engine="numba", progress=False, **settings)
 
 
-def by_hand(sizes: list[int], X: list[list[float]], y: list[float], online: bool) -> Callable[[int], object]:
+def by_hand(
+    sizes: list[int], X: list[list[float]], y: list[float], online: bool
+) -> Callable[[int], object]:
     """Loops as one would write them for this network alone, compiled by Numba."""
     import math
 
@@ -147,18 +150,24 @@ def by_hand(sizes: list[int], X: list[list[float]], y: list[float], online: bool
     return run
 
 
-def in_torch(sizes: list[int], X: list[list[float]], y: list[float], online: bool) -> Callable[[int], object]:
+def in_torch(
+    sizes: list[int], X: list[list[float]], y: list[float], online: bool
+) -> Callable[[int], object]:
     import torch
 
     torch.set_num_threads(1)
     layers: list[torch.nn.Module] = []
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in pairwise(sizes):
         layers += [torch.nn.Linear(a, b, dtype=torch.float64), torch.nn.Sigmoid()]
     net = torch.nn.Sequential(*layers)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     rows = torch.tensor(X, dtype=torch.float64)
     targets = torch.tensor(y, dtype=torch.float64)[:, None]
-    batches = [(rows[i : i + 1], targets[i : i + 1]) for i in range(len(X))] if online else [(rows, targets)]
+    batches = (
+        [(rows[i : i + 1], targets[i : i + 1]) for i in range(len(X))]
+        if online
+        else [(rows, targets)]
+    )
 
     def run(epochs: int) -> object:
         for _ in range(epochs):
@@ -172,17 +181,16 @@ def in_torch(sizes: list[int], X: list[list[float]], y: list[float], online: boo
     return run
 
 
-def in_jax(sizes: list[int], X: list[list[float]], y: list[float], online: bool) -> Callable[[int], object]:
+def in_jax(
+    sizes: list[int], X: list[list[float]], y: list[float], online: bool
+) -> Callable[[int], object]:
     """A jit of the whole training, epochs and updates in ``fori_loop``s."""
     import jax
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
     keys = np.random.default_rng(1)
-    start = [
-        (jnp.array(keys.uniform(-1, 1, (b, a))), jnp.zeros(b))
-        for a, b in zip(sizes, sizes[1:], strict=False)
-    ]
+    start = [(jnp.array(keys.uniform(-1, 1, (b, a))), jnp.zeros(b)) for a, b in pairwise(sizes)]
     rows, targets = jnp.array(X), jnp.array(y)
 
     def loss(parameters, x, t):  # type: ignore[no-untyped-def]
@@ -205,7 +213,9 @@ def in_jax(sizes: list[int], X: list[list[float]], y: list[float], online: bool)
     return lambda epochs: jax.block_until_ready(train(start, epochs))
 
 
-def in_micrograd(sizes: list[int], X: list[list[float]], y: list[float], online: bool) -> Callable[[int], object]:
+def in_micrograd(
+    sizes: list[int], X: list[list[float]], y: list[float], online: bool
+) -> Callable[[int], object]:
     import math
 
     from micrograd.engine import Value as Theirs
@@ -222,7 +232,7 @@ def in_micrograd(sizes: list[int], X: list[list[float]], y: list[float], online:
     rng = random.Random(1)
     net = [
         [([Theirs(rng.uniform(-1, 1)) for _ in range(a)], Theirs(0.0)) for _ in range(b)]
-        for a, b in zip(sizes, sizes[1:], strict=False)
+        for a, b in pairwise(sizes)
     ]
     parameters = [p for layer in net for w, b in layer for p in (*w, b)]
 
@@ -280,7 +290,7 @@ def small(name: str, quick: bool) -> None:
     table(f"{what}: microseconds per epoch", found, "µs", goals)
 
 
-# --- digits: large enough for BLAS ------------------------------------------------------------
+# --- digits: large enough for BLAS ---------------------------------------------------------
 
 
 def fake_digits(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -352,8 +362,14 @@ def digits(quick: bool) -> None:
 
     def ours() -> object:
         return net.fit(
-            X, y, loss="cross_entropy", lr=0.05, batch_size=batch, epochs=epochs,
-            engine="numpy", progress=False,
+            X,
+            y,
+            loss="cross_entropy",
+            lr=0.05,
+            batch_size=batch,
+            epochs=epochs,
+            engine="numpy",
+            progress=False,
         )
 
     def without_compiling(run: Callable[[], object]) -> Callable[[], float]:
@@ -376,10 +392,12 @@ def digits(quick: bool) -> None:
         "NumPy by hand, float64": "at least 0.77 x (ours within 1.3 x)",
         "PyTorch, float32": "at least 1 x",
     }
-    table("digits 64-32-10, tanh, cross-entropy, batch 64: microseconds per step", found, "µs", goals)
+    table(
+        "digits 64-32-10, tanh, cross-entropy, batch 64: microseconds per step", found, "µs", goals
+    )
 
 
-# --- what a gradient costs, and what compiling costs --------------------------------------------
+# --- what a gradient costs, and what compiling costs ---------------------------------------
 
 
 def example_loss(net: Network) -> Callable[[list[Value], Value], Value]:
@@ -425,7 +443,7 @@ def compiling(quick: bool) -> None:
     print("\n(wanted: at most 15; at most 12 statements for h = 32)")
 
 
-# --- the choice of an engine ----------------------------------------------------------------------
+# --- the choice of an engine ---------------------------------------------------------------
 
 AUTO = """
 import sys, time
@@ -452,7 +470,9 @@ print(time.perf_counter() - start, history.engine)
 
 def auto(quick: bool) -> None:
     print("\n### The choice of an engine: seconds in a fresh process, imports included\n")
-    print("| work | cache | eager | numpy | numba | auto | took |\n|---|---|---:|---:|---:|---:|---|")
+    print(
+        "| work | cache | eager | numpy | numba | auto | took |\n|---|---|---:|---:|---:|---:|---|"
+    )
     for task in ("xor", "circle", "digits"):
         for cache in ("cold", "warm"):
             cells = []
@@ -484,7 +504,7 @@ def run_in(place: str, task: str, engine: str) -> tuple[float, str]:
     return float(seconds), took
 
 
-# --- the scalar GPT -----------------------------------------------------------------------------------
+# --- the scalar GPT ------------------------------------------------------------------------
 
 
 def gpt(quick: bool) -> None:

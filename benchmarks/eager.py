@@ -17,7 +17,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import chainrule
 from support.epochs import (
     CIRCLE,
     MICROGRAD,
@@ -41,6 +40,8 @@ from support.measuring import (
     surroundings,
     version_of,
 )
+
+import chainrule
 
 WORKER = str(Path(__file__).parent / "support" / "graphs.py")
 
@@ -288,11 +289,13 @@ def import_time(effort: Effort) -> Section:
 # ---------------------------------------------------------------------------------------------
 
 
-def sections() -> list[Callable[[Effort], Section]]:
-    found = [epochs, cost_per_node, memory_per_node, import_time]
-    if hasattr(chainrule, "strict"):
-        found.insert(0, strict_mode)
-    return found
+SECTIONS: tuple[Callable[[Effort], Section], ...] = (
+    strict_mode,  # first: "before" means that no such block was ever entered
+    epochs,
+    cost_per_node,
+    memory_per_node,
+    import_time,
+)
 
 
 def main() -> None:
@@ -306,7 +309,7 @@ def main() -> None:
     print("## Eager mode\n")
     print(", ".join([f"{what} {text}" for what, text in about.items()]) + "\n")
     results = {}
-    for measure in sections():
+    for measure in SECTIONS:
         section = measure(effort)
         print(section, flush=True)
         results[measure.__name__] = section.figures

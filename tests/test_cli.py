@@ -88,7 +88,7 @@ def test_the_defaults_solve_it_with_falling_loss(run, name, seed):
     assert 10 <= len(losses) <= 13
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.02
-    assert "What it decides where:" in out
+    assert "Decision regions:" in out
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -473,8 +473,17 @@ def test_ctrl_c_shows_and_saves_what_was_done():
     assert process.returncode == 130
     assert err.startswith("Training stopped: interrupted by Ctrl-C after ")
     assert err.count("\n") == 1
-    assert "What it decides where:" in out
+    assert "Decision regions:" in out
     assert Network.load("s.json").sizes == [2, 16, 16, 1]
+
+
+def test_ctrl_c_before_the_training(run, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("chainrule.cli.train.load_data", interrupted)
+    status, out, err = run("train xor")
+    assert (status, out, err.strip()) == (130, "", "Interrupted.")
 
 
 def test_a_closed_pipe_is_no_error():

@@ -375,4 +375,5 @@ def test_classes_of_outputs():
     assert LOSSES["cross_entropy"].decide([1.0, 5.0, 5.0]) == 1
     with pytest.raises(ShapeError, match="several outputs are needed"):
         LOSSES["cross_entropy"].decide(1.0)
-    assert Loss("own", mse_loss).decide is None
+    with pytest.raises(OptionError, match="do not stand for classes"):
+        Loss("own", mse_loss).decide(1.0)

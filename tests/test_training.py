@@ -663,6 +663,13 @@ def test_ctrl_c_between_two_parameters_leaves_no_half_update():
     assert line.values() == expected.values()
 
 
+def test_the_warning_points_to_the_line_that_called_the_networks_fit():
+    net = Network([1, 1], activation="linear", seed=1)
+    with pytest.warns(RuntimeWarning, match="training stopped") as w:
+        net.fit([[1e3], [2e3]], [0.0, 1.0], lr=1e3, epochs=500)
+    assert w[0].filename == __file__
+
+
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_a_loss_that_becomes_infinite_ends_the_training(batch_size):
     line = Line()
@@ -672,6 +679,7 @@ def test_a_loss_that_becomes_infinite_ends_the_training(batch_size):
     assert "batch" in history.stopped
     assert "a learning rate below 1000, clip_norm=1.0" in history.stopped
     assert str(w[0].message) == f"training stopped: {history.stopped}"
+    assert w[0].filename == __file__
     assert all(map(math.isfinite, history.loss))
     assert all(map(math.isfinite, line.values()))
     if batch_size is None:  # the parameters are those of the last recorded loss

@@ -156,9 +156,7 @@ def autograd_epoch(problem: Problem) -> Epoch:
 
     def epoch() -> float:
         total, gradient = loss_and_gradient(*parameters)
-        parameters[:] = [
-            p - problem.rate * g for p, g in zip(parameters, gradient, strict=True)
-        ]
+        parameters[:] = [p - problem.rate * g for p, g in zip(parameters, gradient, strict=True)]
         return float(total)
 
     return epoch
@@ -203,9 +201,7 @@ def casadi_epoch(problem: Problem) -> Epoch:
         gradient = casadi.gradient(total, parameters)
         loss_and_gradient = casadi.Function("loss", [parameters], [total, gradient])
         loss, slopes = loss_and_gradient(start)
-        start[:] = [
-            p - problem.rate * g for p, g in zip(start, slopes.elements(), strict=True)
-        ]
+        start[:] = [p - problem.rate * g for p, g in zip(start, slopes.elements(), strict=True)]
         return float(loss)
 
     return epoch
@@ -214,9 +210,7 @@ def casadi_epoch(problem: Problem) -> Epoch:
 def torch_epoch(problem: Problem) -> Epoch:
     import torch
 
-    parameters = [
-        torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in problem.start()
-    ]
+    parameters = [torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in problem.start()]
     layers = problem.layers(parameters)
 
     def epoch() -> float:

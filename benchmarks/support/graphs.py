@@ -11,6 +11,7 @@ is free, yet not given back) would help the next.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import random
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+ENGINES = {"chainrule": "chainrule", "micrograd": "micrograd.engine"}
 STATUS = Path("/proc/self/status")
 
 
@@ -80,11 +82,7 @@ def time_per_node(graph: str, nodes: int, rounds: int) -> dict[str, float]:
 
 def bytes_per_node(engine: str, nodes: int) -> dict[str, float]:
     """Bytes per node while the graph is alive, and at most, a backward pass included."""
-    kind: Any
-    if engine == "micrograd":
-        from micrograd.engine import Value as kind
-    else:
-        from chainrule import Value as kind
+    kind = importlib.import_module(ENGINES[engine]).Value
     sys.setrecursionlimit(10 * nodes)  # micrograd's backward calls itself
     build = branching(kind, nodes)
     build_small = branching(kind, 1000)

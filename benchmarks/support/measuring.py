@@ -75,9 +75,7 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 def in_a_fresh_process(*arguments: str) -> Any:
     """Run Python with these arguments; what it prints, read as JSON."""
-    done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"python {' '.join(arguments)} failed:\n{done.stderr}")
     return json.loads(done.stdout)

@@ -301,8 +301,6 @@ def _live_operands(node: Value) -> Iterable[Value]:
 
 def _non_finite_operands(node: Value) -> list[Value]:
     """The operands that made a node non-finite: of a branch, the one that was taken."""
-    if math.isfinite(node._data):
-        return []
     operands = _live_operands(node) or node._prev  # `stop_gradient` passes on values alone
     return [x for x in operands if not math.isfinite(x._data)]
 

@@ -17,7 +17,7 @@ from typing import Final
 import click
 
 from chainrule import __version__
-from chainrule.cli.output import INTERRUPTED, as_options
+from chainrule.cli.output import INTERRUPTED
 from chainrule.errors import ChainruleError
 
 __all__ = ["COMMANDS", "main"]
@@ -64,8 +64,8 @@ class _Commands(click.Group):
     invoke_without_command=True,
     epilog="""\b
 Examples:
-  chainrule train xor                           four rows, learned in a second
-  chainrule train circle --hidden 8,8           a network with two hidden layers
+  chainrule train xor                      four rows, learned in a second
+  chainrule train circle --hidden 8,8      a network with two hidden layers
   chainrule train flowers.csv --save model.json
   chainrule predict model.json new.csv
 
@@ -112,7 +112,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except ChainruleError as error:
-        return _fail(as_options(str(error)), 1)
+        return _fail(str(error), 1)
     except OSError as error:
         about = f"{error.filename}: " if error.filename else ""
         return _fail(f"{about}{error.strerror or error}.", 1)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from chainrule.errors import ChainruleError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["INTERRUPTED", "as_options", "can_draw", "columns", "console", "joined", "show"]
+__all__ = [
+    "INTERRUPTED",
+    "advice_in_options",
+    "as_options",
+    "can_draw",
+    "columns",
+    "console",
+    "joined",
+    "show",
+]
 
 INTERRUPTED: Final = 130
 """The exit status that shells give a program ended by Ctrl-C."""
@@ -107,3 +121,12 @@ def as_options(message: str) -> str:
         return f"--{name} {value}"
 
     return _SETTINGS.sub(spelled, message)
+
+
+@contextmanager
+def advice_in_options() -> Iterator[None]:
+    """Let errors of the package give their advice as `as_options` spells it."""
+    try:
+        yield
+    except ChainruleError as error:
+        raise click.ClickException(as_options(str(error))) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from chainrule.cli import report
-from chainrule.cli.output import console, show
+from chainrule.cli.output import advice_in_options, console, show
 from chainrule.cli.problem import Problem, as_number
 from chainrule.data import read_rows
 from chainrule.errors import DataError, describe
@@ -26,6 +26,7 @@ Examples:
 @click.argument("file", metavar="FILE.csv")
 @click.option("--delimiter", metavar="CHAR", help="What separates cells; else found out.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the answers alone, one per line.")
+@advice_in_options()
 def command(model: str, file: str, delimiter: str | None, quiet: bool) -> None:
     """Use the network in MODEL.json on the rows of FILE.csv.
 

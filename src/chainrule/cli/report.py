@@ -172,7 +172,7 @@ def regions(out: Console, data: Data, net: Network) -> list[Any]:
     drawn = decision_regions(
         decide, data.X, data.y, problem.features, problem.classes, can_draw(out)
     )
-    return ["", "What it decides where:", *drawn]
+    return ["", "Decision regions:", *drawn]
 
 
 def plain(x: float) -> str:

@@ -11,7 +11,7 @@ import click
 
 from chainrule.cli import report
 from chainrule.cli.datasets import Data, load_data
-from chainrule.cli.output import INTERRUPTED, as_options, console, show
+from chainrule.cli.output import INTERRUPTED, advice_in_options, as_options, console, show
 from chainrule.cli.problem import Problem
 from chainrule.errors import OptionError
 from chainrule.nn import LOSSES, OPTIMIZERS, History, Network
@@ -138,6 +138,7 @@ Examples:
 @click.option("--save", metavar="FILE", help="Write the trained network to this JSON file.")
 @click.option("--load", metavar="FILE", help="Go on with a network that was saved.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the result.")
+@advice_in_options()
 def command(**given: Any) -> int:
     """Train a network on DATA and show what it learned.
 

@@ -35,12 +35,9 @@ from chainrule.operation import CALL
 __all__ = ["emit_evaluation", "emit_training"]
 
 SPELLINGS: Final = {
-    **{
-        name: f"math.{name}({{0}})"
-        for name in (
-            "exp expm1 log log1p sqrt sin cos tan asin acos atan sinh cosh tanh erf"
-        ).split()
-    },
+    **{name: f"math.{name}({{0}})" for name in ("exp", "expm1", "log", "log1p", "sqrt")},
+    **{name: f"math.{name}({{0}})" for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
+    **{name: f"math.{name}({{0}})" for name in ("sinh", "cosh", "tanh", "erf")},
     **{
         name: f"(1.0 if {{0}} {symbol} {{1}} else 0.0)"
         for name, symbol in {
@@ -273,13 +270,13 @@ def _emit_update(writer: _Writer, update: Update, names: list[str], count: int) 
         body.add(f"new = {texts[0]}")
         body.add("theta[i] = new")
         body.add("check += new * 0.0")
-        for k, name in enumerate(names):
-            body.add(f"memory[{k}, i] = {texts[1 + k]}")
+        for k, text in enumerate(texts[1:]):
+            body.add(f"memory[{k}, i] = {text}")
     body.add("if check != 0.0:")
     body.add("    return epoch, batch, 2, step, total")
 
 
-# --- writing ------------------------------------------------------------------------------
+# --- writing -------------------------------------------------------------------------------
 
 
 class _Lines:
@@ -375,7 +372,7 @@ class _Writer:
             self.table_lines.append(f"{name} = np.array([{numbers}]).reshape({array.shape})")
         return self.tables[key]
 
-    # --- what reaches what ------------------------------------------------------------------
+    # --- what reaches what -----------------------------------------------------------------
 
     def _reach(self) -> tuple[set[Group], set[Group]]:
         """Groups a gradient may miss in part, and groups whose adjoint is set by one loop."""
@@ -478,7 +475,7 @@ class _Writer:
             if group in self.reached:
                 self.block.add(f"m{group.name} = np.empty({group.size}, np.bool_)")
 
-    # --- reading ------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------
 
     def slot(self, prefix: str, group: Group, place: str) -> str:
         """A member of a vector; the only member of one is a variable, kept in a register."""
@@ -528,7 +525,7 @@ class _Writer:
         self.block.add(f"for {variable} in range({count}):")
         return variable, self.block.inside()
 
-    # --- forward --------------------------------------------------------------------------------
+    # --- forward ---------------------------------------------------------------------------
 
     def forward(self) -> None:
         for part in _parts(self.program.statements):
@@ -647,7 +644,7 @@ class _Writer:
             body.add("else:")
             body.add(f"    {result} = top")
 
-    # --- backward ----------------------------------------------------------------------------------
+    # --- backward --------------------------------------------------------------------------
 
     def backward(self) -> None:
         body = self.block

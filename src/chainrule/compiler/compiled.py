@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from chainrule.compiler import backend_numpy
-from chainrule.compiler.engines import ENGINES, Run
+from chainrule.compiler.engines import ENGINES, Run, fitted
 from chainrule.compiler.lower import lower
 from chainrule.compiler.program import Program
 from chainrule.compiler.trace import PERTURBED, Trace, Tracer, kept_too_long, record
@@ -54,8 +53,9 @@ def compile(
             list, every argument of a call has a leading batch axis.  Without them a call
             is one example, and the gradient is by the first argument.
         reduction: how the examples' results are joined: ``"mean"`` or ``"sum"``.
-        engine: ``"numpy"``, ``"numba"`` (needs the extra ``fast``) or ``"python"`` (slow,
-            the definition that the others are tested against).
+        engine: ``"numpy"``, ``"numba"`` (needs the extra ``fast``), ``"arrays"`` (NumPy
+            without source: what a program of thousands of statements gets anyway) or
+            ``"python"`` (slow, the definition that the others are tested against).
         dtype: ``"float64"`` or ``"float32"``, the numbers computed with.
 
     Returns:
@@ -102,6 +102,7 @@ class Report:
         engine: what runs the program.
         seconds: how long tracing, finding and writing the program took.
         bytes_per_example: memory for the intermediate results of one example.
+        note: why the engine is not the one asked for, else "".
     """
 
     scalar_nodes: int
@@ -110,12 +111,14 @@ class Report:
     engine: str
     seconds: float
     bytes_per_example: int
+    note: str = ""
 
     def __str__(self) -> str:
         return (
             f"{self.scalar_nodes:,} scalar nodes became {self.statements:,} statements "
             f"({self.parameters:,} parameters), compiled for {self.engine} in "
             f"{1000 * self.seconds:.1f} ms; {self.bytes_per_example:,} bytes per example"
+            + (f". {self.note}" if self.note else "")
         )
 
 
@@ -304,19 +307,19 @@ class Compiled:
         wanted = None if self._batched or not structures else 0
         trace = record(self._f, structures, self._parameters)
         program = lower(trace, structures, len(self._parameters), wanted)
-        source = backend_numpy.emit(program, wanted)
-        run = ENGINES[self._engine](program, source, wanted, self._dtype)
+        ready = fitted(self._engine, program, wanted, self._dtype)
         seconds = time.perf_counter() - start
         size = sum([s.target.size for s in program.statements if s.target.batched])
         report = Report(
             scalar_nodes=program.scalar_nodes,
             statements=len(program.statements),
             parameters=program.parameters.size,
-            engine=self._engine,
+            engine=ready.engine,
             seconds=seconds,
             bytes_per_example=size * self._dtype.itemsize,
+            note=ready.note,
         )
-        return _Entry(trace, program, source.text, run, report)
+        return _Entry(trace, program, ready.source, ready.run, report)
 
     def _theta(self, entry: _Entry) -> Array:
         parameters = entry.trace.parameters

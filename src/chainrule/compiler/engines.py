@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from chainrule.compiler import backend_numba, native
-from chainrule.compiler.backend_numpy import Source
+from chainrule.compiler import backend_arrays, backend_numba, native
+from chainrule.compiler.backend_numpy import Source, emit
 from chainrule.compiler.backend_python import run_example
 from chainrule.compiler.program import Program
 
-__all__ = ["ENGINES", "Run"]
+__all__ = ["ENGINES", "LONGEST", "Fitted", "Run", "fitted", "numpy_functions"]
 
 Array = npt.NDArray[Any]
 
@@ -26,8 +27,80 @@ parameters, summed over the rows, or by one argument, of shape (rows, size).
 """
 
 
+LONGEST: Final = {"numba": 250, "numpy": 5_000}
+"""Statements up to which an engine is taken: Numba compiles about five of them per second,
+and of more source than this Python makes heavy weather."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A program, ready to run.
+
+    Attributes:
+        run: what runs it.
+        source: the program as NumPy source.
+        engine: the engine taken.
+        note: why it is not the one asked for, else "".
+    """
+
+    run: Run
+    source: str
+    engine: str
+    note: str
+
+
+def fitted(engine: str, program: Program, wanted: int | None, dtype: Any) -> Fitted:
+    """Make a program ready to run, on a simpler engine if it is too long for the one asked for."""
+    notes = []
+    statements = len(program.statements)
+    if engine == "numba" and statements > LONGEST["numba"]:
+        notes.append(
+            f"{statements:,} statements would keep Numba compiling for minutes, which is done "
+            f"for up to {LONGEST['numba']:,}"
+        )
+        engine = "numpy"
+    if engine == "numpy":
+        functions, text, note = numpy_functions(program, wanted, dtype)
+        if note:
+            engine = "arrays"
+            notes.append(note)
+        return Fitted(_running(functions), text, engine, "; ".join(notes))
+    source = emit(program, wanted)
+    run = ENGINES[engine](program, source, wanted, dtype)
+    return Fitted(run, source.text, engine, "")
+
+
+def numpy_functions(
+    program: Program, wanted: int | None, dtype: Any
+) -> tuple[dict[str, Callable[..., Any]], str, str]:
+    """``forward`` and ``forward_backward``, from source or, if it is too long, without.
+
+    Returns:
+        The functions, the source, and why there is none, else "".
+    """
+    statements = len(program.statements)
+    if statements <= LONGEST["numpy"]:
+        source = emit(program, wanted)
+        try:
+            return source.load(dtype), source.text, ""
+        except RecursionError:  # thousands of terms in one sum, which Python nests
+            pass
+    note = (
+        f"{statements:,} statements are too much source for Python, and are carried out one by "
+        "one on arrays"
+    )
+    return backend_arrays.functions(program, wanted, dtype), f"# {note}\n", note
+
+
 def _numpy(program: Program, source: Source, wanted: int | None, dtype: Any) -> Run:
-    functions = source.load(dtype)
+    return _running(source.load(dtype))
+
+
+def _arrays(program: Program, source: Source, wanted: int | None, dtype: Any) -> Run:
+    return _running(backend_arrays.functions(program, wanted, dtype))
+
+
+def _running(functions: dict[str, Callable[..., Any]]) -> Run:
     forward, forward_backward = functions["forward"], functions["forward_backward"]
 
     def run(
@@ -82,6 +155,7 @@ def _python(program: Program, source: Source, wanted: int | None, dtype: Any) ->
 
 ENGINES: Final[dict[str, Callable[[Program, Source, int | None, Any], Run]]] = {
     "numpy": _numpy,
+    "arrays": _arrays,
     "numba": _numba,
     "python": _python,
 }

@@ -241,7 +241,8 @@ class NumpyEngine(_CompiledEngine):
     def _epochs(
         self, state: _State, order: Array, rates: Array
     ) -> tuple[Array, Array, Diverged | None]:
-        losses, rights = [], []
+        losses: list[float] = []
+        rights: list[int] = []
         with np.errstate(all="ignore"):
             for epoch, lr in enumerate(rates.tolist()):
                 try:
@@ -269,9 +270,7 @@ class NumpyEngine(_CompiledEngine):
             rows = end - start
             if seed is None or len(seed) != rows:
                 seed = np.full((rows, 1), 1.0 / rows if mean else 1.0)
-            losses, outputs, gradient = step(
-                state.theta, x[start:end], y[start:end], seed, rows
-            )
+            losses, outputs, gradient = step(state.theta, x[start:end], y[start:end], seed, rows)
             total += float(losses.sum())
             if not math.isfinite(total):
                 if earlier is not None:
@@ -295,7 +294,8 @@ class NumpyEngine(_CompiledEngine):
         if outputs.shape[1] == 1:
             above: Array = outputs[:, 0] > self.plan.loss.threshold
             return above
-        return outputs.argmax(axis=1)
+        largest: Array = outputs.argmax(axis=1)
+        return largest
 
 
 class NumbaEngine(_CompiledEngine):

@@ -94,7 +94,7 @@ class Chunk(NamedTuple):
     accuracies: list[float] | None
 
 
-class Diverged(Exception):  # noqa: N818 - a signal to fit, which answers it; never an error
+class Diverged(Exception):
     """The loss, or the parameters after an update, stopped being finite numbers.
 
     Attributes:
@@ -270,4 +270,3 @@ def _not_a_loss(name: str, given: Any) -> GraphError:
     else:
         advice = "Return one Value per row; for several outputs, their mean or sum"
     return GraphError(f"the loss {name} returned {describe(given)}. {advice}.")
-

@@ -6,7 +6,7 @@ gives a local derivative when fed numbers writes its formula when fed names.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -16,9 +16,9 @@ from typing import Any, Final, final
 from chainrule.errors import GraphError, OptionError, describe
 from chainrule.operation import NO_EDGE, ROWS
 from chainrule.symbol import Symbol
-from chainrule.symbol.notation import NAME, NUMBERS
 from chainrule.transforms import pull_back
 from chainrule.value import _NO_GRAPH, Value, partial_derivatives, topological_order
+from chainrule.views.naming import names_of
 
 __all__ = ["Derivation", "Edge", "Part", "derive", "short"]
 
@@ -28,8 +28,8 @@ WIDE: Final = 8
 LONG: Final = 40
 """How many numbers, names and operations an expression may have to be written out."""
 
-READABLE: Final = 68
-"""How many characters a formula may have to be shown; it then fits into a line of text."""
+READABLE: Final = 120
+"""How many characters any other formula may have to be shown."""
 
 
 @final
@@ -150,7 +150,8 @@ class _Writer:
         self.gradients = {id(x): float(g) for x, g in zip(self.order, found, strict=True)}
         self.reached = self._reached()
         self.wrt = self._find(wrt)
-        self.depends = self._depending()
+        self.depends = set(self.gradients) if self.wrt is None else self._leading_to(self.wrt)
+        self.route = self._leading_to(self._most_sensitive() if self.wrt is None else self.wrt)
         self.opened: set[int] = set()
         self.shown: dict[int, Value] = {id(root): root}
         if self.wrt is not None:
@@ -161,7 +162,7 @@ class _Writer:
         self.parts = sorted(shown, key=lambda x: id(x) in self.opened)
         small = len(self.order) <= limit
         self.inputs = [x for x in self.order if x.is_leaf and (small or id(x) in self.shown)]
-        self.names = _names(list(dict.fromkeys([*self.inputs, *shown])), root)
+        self.names = names_of(list(dict.fromkeys([*self.inputs, *shown])), root)
 
     # --- the whole graph ------------------------------------------------------------------
 
@@ -194,15 +195,18 @@ class _Writer:
         known = f" Its labelled inputs: {', '.join(labels[:12])}." if labels else ""
         raise OptionError(f"the value was not computed from wrt={describe(wrt)}.{known}")
 
-    def _depending(self) -> set[int]:
-        """The nodes on paths to the input that was asked for; all, if none was."""
-        if self.wrt is None:
-            return set(self.gradients)
-        depends = {id(self.wrt)}
+    def _most_sensitive(self) -> Value:
+        """The input with the largest gradient."""
+        leaves = [x for x in self.order if x.is_leaf]
+        return max(leaves, key=lambda x: (id(x) in self.reached, _size(self.gradients[id(x)])))
+
+    def _leading_to(self, end: Value) -> set[int]:
+        """The nodes that pass a gradient on to a node, and that node itself."""
+        leading = {id(end)}
         for node in self.order:
-            if id(node) in self.reached and any(id(x) in depends for _, x, _ in _edges(node)):
-                depends.add(id(node))
-        return depends
+            if id(node) in self.reached and any(id(x) in leading for _, x, _ in _edges(node)):
+                leading.add(id(node))
+        return leading
 
     # --- what is shown --------------------------------------------------------------------
 
@@ -211,7 +215,7 @@ class _Writer:
         node: Value | None = self.root
         while node is not None:
             self._open(node, self.limit if self.wrt is not None else self.limit // 2)
-            ahead = [x for _, x, _ in self._by_importance(node) if id(x) in self.depends]
+            ahead = [x for _, x, _ in self._by_importance(node) if id(x) in self.route]
             node = ahead[0] if ahead and id(node) in self.opened else None
         turn = count()
         waiting: list[tuple[float, int, Value]] = []
@@ -247,12 +251,12 @@ class _Writer:
         return [x for _, x, _ in self._by_importance(node)[:WIDE]]
 
     def _by_importance(self, node: Value) -> list[tuple[int, Value, float]]:
-        """The edges of a node, those on the paths asked for first, then by what they pass on."""
+        """The edges of a node, those on the way to an input first, then by what they pass on."""
         upstream = self.gradients[id(node)]
 
         def importance(edge: tuple[int, Value, float]) -> tuple[bool, float]:
             _, x, local = edge
-            return id(x) not in self.depends, -_size(local * upstream)
+            return id(x) not in self.route, -_size(local * upstream)
 
         return sorted(_edges(node), key=importance)
 
@@ -334,10 +338,17 @@ class _Writer:
             rules = ROWS[node._op].derivatives(Symbol(self.names[id(node)]), here, wanted)
         for place, x, local in passing:
             if id(x) in self.shown and id(x) in self.depends:
-                rule = _readable(_as_symbol(rules[place]).simplify()) if rules else None
+                rule = self._rule(rules[place], local) if rules else None
                 product = local * self.gradients[id(node)]
                 numbers = self._with_numbers(rule)
                 yield Edge(self.names[id(x)], place, rule, numbers, local, product)
+
+    @staticmethod
+    def _rule(written: Any, local: float) -> Symbol | None:
+        """The formula of a local derivative."""
+        rule = _as_symbol(written)
+        # Simplifying is for finite numbers: it drops what only nan or inf would need.
+        return _readable(rule.simplify() if math.isfinite(local) else rule)
 
     def _shown_name(self, x: Value) -> str | None:
         return self.names[id(x)] if id(x) in self.shown else None
@@ -398,42 +409,3 @@ def _readable(x: Any) -> Symbol | None:
     """A formula that is short enough to be read."""
     formula = _as_symbol(x)
     return formula if len(formula.text) <= READABLE else None
-
-
-# --- names ------------------------------------------------------------------------------------
-
-_TAKEN: Final = {*NUMBERS, *(op.name for op in ROWS.values())}
-
-
-def _names(nodes: Sequence[Value], root: Value) -> dict[int, str]:
-    """A name for each node: its label as far as possible, else y, x1, x2 ..., v1, v2 ..."""
-    used: set[str] = set(_TAKEN)
-    names: dict[int, str] = {}
-    for node in nodes:
-        if node.label:
-            stem = re.sub(r"\.(\d+)", r"[\1]", node.label)  # a parameter: layers.0.w.1
-            if not re.fullmatch(NAME, stem):
-                stem = re.sub(r"\W+", "_", stem).strip("_")
-                stem = stem if re.fullmatch(NAME, stem) else f"n_{stem}"
-            names[id(node)] = _unused(stem, used)
-    if not root.label:
-        names[id(root)] = "y" if "y" not in used else _unused("result", used)
-        used.add(names[id(root)])
-    numbers = {"x": count(1), "v": count(1)}
-    for node in nodes:
-        if id(node) not in names:
-            letter = "x" if node.is_leaf else "v"
-            name = next(name for i in numbers[letter] if (name := f"{letter}{i}") not in used)
-            names[id(node)] = name
-            used.add(name)
-    return names
-
-
-def _unused(stem: str, used: set[str]) -> str:
-    name = stem
-    for i in count(2):
-        if name not in used:
-            break
-        name = f"{stem}_{i}"
-    used.add(name)
-    return name
