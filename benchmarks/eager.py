@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -148,7 +149,7 @@ def epochs(effort: Effort) -> Section:
         name = problem.name if collector else f"{problem.name}, collector off"
         try:
             c = compare(problem, peer, collector, effort)
-        except ImportError:
+        except ModuleNotFoundError:
             rows.append([name, peer.name, "", "not installed", "", ""])
             continue
         found.append(asdict(c))
@@ -211,10 +212,7 @@ def memory_per_node(effort: Effort) -> Section:
     if not STATUS.exists():
         return Section(title, header, [["measured on Linux only", "", "", "", ""]], {})
     ours = _memory("chainrule", effort)
-    try:
-        theirs = _memory("micrograd", effort)
-    except RuntimeError:
-        theirs = {}
+    theirs = _memory("micrograd", effort) if find_spec("micrograd") else {}
     rows = []
     for what, name in (("graph", "the graph"), ("peak", "at most, with the backward pass")):
         target = ""

@@ -2,7 +2,8 @@
 
     python benchmarks/run.py [--quick]
 
-A benchmark is a file here that takes ``--quick`` and prints its tables.  Each runs in a process of its own, so that none starts with what another left behind.
+A benchmark is a file here that takes ``--quick`` and prints its tables.  Each runs in a
+process of its own, so that none starts with what another left behind.
 """
 
 from __future__ import annotations

@@ -404,6 +404,25 @@ def test_the_cache_is_bounded():
     assert step(np.ones((1, 1)))[0] == 2.0  # forgotten, and made again
 
 
+def test_what_was_used_last_is_forgotten_last():
+    traces = []
+
+    def f(x):
+        traces.append(len(x))
+        return ops.sum(x) * W
+
+    step = chainrule.compile(f, parameters=[W])
+    for n in range(1, _REMEMBERED + 1):
+        step(np.ones((1, n)))
+    step(np.ones((1, 1)))
+    step(np.ones((1, 50)))  # in place of 2, not of 1
+    del traces[:]
+    step(np.ones((1, 1)))
+    assert traces == []
+    step(np.ones((1, 2)))
+    assert traces
+
+
 def test_threads_share_one_compiled_function():
     weights = [Value(0.01 * i) for i in range(40)]
 

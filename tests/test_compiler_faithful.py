@@ -305,7 +305,7 @@ def test_all_expressions_were_there():
 
 # --- branches that no gradient may pass ----------------------------------------------------------
 
-POSITIVE = np.array([[0.0], [4.0], [-1.0], [0.25]])
+POSITIVE = np.array([[0.0, 1.0], [4.0, 0.0], [-1.0, 2.0], [0.25, -1.0]])
 
 
 def chosen(x, inside, outside=0.0):
@@ -320,6 +320,16 @@ BRANCHES = {
     "a matrix product": lambda x, p: ops.sum(
         [chosen(x[0], ops.dot(p[3 * i : 3 * i + 3], [ops.log(x[0]), ops.div(1.0, x[0]), x[0]]))
          for i in range(2)]
+    ),
+    "a layer of logarithms": lambda x, p: ops.sum(
+        [chosen(x[i % 2], ops.dot(p[2 * i : 2 * i + 2], [ops.log(v) for v in x])) for i in range(3)]
+    ),
+    "a matrix of logarithms": lambda x, p: ops.sum(
+        [
+            chosen(x[0] * x[1], ops.dot(p[2 * i : 2 * i + 2], v))
+            for v in ([ops.log(x[0]), ops.log(x[1])], [ops.log(x[1]), ops.log(x[0])])
+            for i in range(3)
+        ]
     ),
     "branches within branches": lambda x, p: chosen(
         x[0], chosen(x[0] - 1.0, ops.log(x[0] - 1.0), ops.sqrt(x[0])), ops.sqrt(-x[0])

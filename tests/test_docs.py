@@ -8,6 +8,7 @@ How a page is written:
   followed by what it prints.
 * ``...`` in an output stands for any text within a line, and on a line of its own for any
   number of lines: for seconds, say, and for digits that another machine may round otherwise.
+  Uncertainties, ``+- 2e-13`` and ``to 12 digits``, need not be elided: any others will do.
 * ```` ```python torch ```` and ```` ```python jax ```` run where that library is installed.
 * ```` ```python no-run ```` is not run; an HTML comment in front of it says why.
 * ```` ```python from src/chainrule/value.py ```` quotes that file, where ``...`` on a line of
@@ -96,6 +97,10 @@ def without_code(page):
 # --- comparing --------------------------------------------------------------------------------
 
 
+# How far rounding leaves the last digit uncertain, in reports of check_gradients.
+ROUNDING = re.compile(r"\+- \d[\d.e+-]* *|(?<=to )\d+(?= digits)")
+
+
 def lines_of(text):
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
@@ -103,6 +108,7 @@ def lines_of(text):
 def matches(expected, actual):
     """Whether an output is the one on the page, whose ``...`` stands for anything."""
     pattern = ""
+    expected, actual = ROUNDING.sub("~", expected), ROUNDING.sub("~", actual)
     for line in lines_of(expected):
         if line.strip() == "...":
             pattern += r"(?:[^\n]*\n)*?"

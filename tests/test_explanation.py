@@ -274,6 +274,12 @@ def test_the_strongest_gradients_are_chosen():
     assert "dy/dweak" not in text
 
 
+def test_of_many_operands_those_that_receive_most_are_chosen():
+    y = logsumexp([Value(float(i % 50), label=f"q{i}") for i in range(200)])
+    shown = {edge.operand for edge in explain(y).derivation.parts[-1].edges}
+    assert shown == {f"q{i}" for i in range(200) if i % 50 >= 48}
+
+
 def test_the_way_to_the_one_input_is_found_first():
     x = Value(1.0, label="x")
     y = x * 0.1

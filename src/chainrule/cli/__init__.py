@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "train": "Train a network, and show what it learned.",
     "predict": "Use a saved network on the rows of a CSV file.",
     "explain": "Explain a formula and its gradients, step by step.",
+    "compile": "Show the matrix program hidden in the neurons of a network.",
     "info": "Show versions, and which optional parts are installed.",
 }
 """Each command, in the order of ``chainrule --help``, with the sentence shown there."""

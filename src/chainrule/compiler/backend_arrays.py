@@ -8,6 +8,7 @@ program stays data.  It gives the same functions as the NumPy source does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from chainrule.compiler.program import (
     Reduce,
     Statement,
     Take,
+    takes_of,
 )
 from chainrule.compiler.rules import RESULT, Expression, Speller, elementwise_partials, literal
 from chainrule.operation import CALL, ROWS, VARIADIC
@@ -49,18 +51,19 @@ def functions(program: Program, wanted: int | None, dtype: Any) -> dict[str, Cal
     """
     asked = program.parameters if wanted is None else program.inputs[wanted]
     partials = _Partials()
-    prepared = [
+    rules = [
         partials.of(s) if isinstance(s, Elementwise) and s.target.differentiable else None
         for s in program.statements
     ]
+    prepared = _Prepared(program, rules, _places(program), _branches(program, rules))
 
     def forward(theta: Array, *given: Any) -> Array:
         *inputs, rows = given
-        return _Pass(program, prepared, theta, inputs, rows, dtype).outputs()
+        return _Pass(prepared, theta, inputs, rows, dtype).outputs()
 
     def forward_backward(theta: Array, *given: Any) -> tuple[Array, Array]:
         *inputs, seed, rows = given
-        run = _Pass(program, prepared, theta, inputs, rows, dtype)
+        run = _Pass(prepared, theta, inputs, rows, dtype)
         run.backward(seed)
         gradient = run.adjoint(asked)
         return run.outputs(), gradient[0, : program.requested] if wanted is None else gradient
@@ -102,6 +105,52 @@ class _Partials:
         return self.known[key]
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What all runs of a program share.
+
+    Attributes:
+        program: the program.
+        rules: for each statement the expression of its derivatives, if it needs one.
+        places: the members of each take: a slice, which NumPy is quick at, or an array.
+        branches: whether some adjoints may not be there at all.
+    """
+
+    program: Program
+    rules: Sequence[Expression | None]
+    places: dict[int, Any]
+    branches: bool
+
+
+def _places(program: Program) -> dict[int, Any]:
+    takes = [take for statement in program.statements for take in takes_of(statement)]
+    return {id(take): _place(take.index) for take in [*takes, *program.outputs]}
+
+
+def _place(index: Index) -> Any:
+    flat = index.ravel()
+    start, n = int(flat[0]), len(flat)
+    step = int(flat[1]) - start if n > 1 else 1
+    if step > 0 and (flat == start + step * np.arange(n)).all():
+        return slice(start, start + step * (n - 1) + 1, step)
+    return index
+
+
+def _branches(program: Program, rules: Sequence[Expression | None]) -> bool:
+    """Whether anything stops a gradient: a branch, a choice, a comparison, `stop_gradient`."""
+    for statement, rule in zip(program.statements, rules, strict=True):
+        smooth = [take.group.differentiable for take in takes_of(statement)]
+        if any(smooth) and not statement.target.differentiable:
+            return True
+        if isinstance(statement, Reduce) and statement.op.name == "pick":
+            return True
+        if rule is not None:
+            for partial, differentiable in zip(rule.partials, smooth, strict=True):
+                if differentiable and (partial is None or partial.gate):
+                    return True
+    return False
+
+
 # --- one run --------------------------------------------------------------------------------
 
 
@@ -109,21 +158,21 @@ class _Pass:
     """The values of one run, and their adjoints.
 
     The array of a group has the shape (rows, members), or (1, members) where it is the
-    same for all rows.  ``active`` says which adjoints are there at all: the others serve
-    only branches that were not taken, and must meet no infinity.
+    same for all rows.  In a program with branches ``active`` says which adjoints are there
+    at all: the others serve only branches that were not taken, and must meet no infinity.
     """
 
     def __init__(
         self,
-        program: Program,
-        prepared: Sequence[Expression | None],
+        prepared: _Prepared,
         theta: Array,
         inputs: Sequence[Array],
         rows: int,
         dtype: Any,
     ) -> None:
-        self.program = program
+        self.program = program = prepared.program
         self.prepared = prepared
+        self.places = prepared.places
         self.rows = rows
         self.dtype = dtype
         assert program.constants.values is not None
@@ -142,9 +191,10 @@ class _Pass:
         columns = [self._take(take) for take in self.program.outputs]
         return np.concatenate([np.broadcast_to(c, (self.rows, 1)) for c in columns], axis=1)
 
-    def _take(self, take: Take, index: Index | None = None) -> Array:
+    def _take(self, take: Take) -> Array:
         """Members of a group, of shape (rows or 1, *index.shape)."""
-        return self.values[take.group][:, take.index if index is None else index]
+        found = self.values[take.group][:, self.places[id(take)]]
+        return found if take.index.ndim + 1 == found.ndim else found.reshape(-1, *take.index.shape)
 
     # --- forward ------------------------------------------------------------------------------
 
@@ -184,7 +234,8 @@ class _Pass:
         if group not in self.adjoints:
             shape = self.values[group].shape
             self.adjoints[group] = np.zeros(shape, self.dtype)
-            self.active[group] = np.zeros(shape, dtype=bool)
+            if self.prepared.branches:
+                self.active[group] = np.zeros(shape, dtype=bool)
         return self.adjoints[group]
 
     def _give(self, take: Take, amount: Array, mask: Array) -> None:
@@ -192,27 +243,38 @@ class _Pass:
         group = take.group
         if not group.differentiable:
             return
-        shape = np.broadcast_shapes(amount.shape, mask.shape)
-        amount, mask = np.where(mask, amount, 0.0), np.broadcast_to(mask, shape)
-        if len(self.values[group]) < len(amount):
-            amount, mask = amount.sum(axis=0, keepdims=True), mask.any(axis=0, keepdims=True)
-        runtime.scatter_add(self.adjoint(group), take.index, amount.astype(self.dtype, copy=False))
-        runtime.scatter_or(self.active[group], take.index, mask)
+        place = self.places[id(take)]
+        shared = len(self.values[group]) < max(len(amount), len(mask))
+        if self.prepared.branches:
+            shape = np.broadcast_shapes(amount.shape, mask.shape)
+            amount, mask = np.where(mask, amount, 0.0), np.broadcast_to(mask, shape)
+        if shared:
+            amount = amount.sum(axis=0, keepdims=True)
+        adjoint = self.adjoint(group)
+        if isinstance(place, slice):
+            adjoint[:, place] += amount.reshape(len(amount), -1)
+        else:
+            runtime.scatter_add(adjoint, place, amount.astype(self.dtype, copy=False))
+        if self.prepared.branches:
+            mask = mask.any(axis=0, keepdims=True) if shared else mask
+            runtime.scatter_or(self.active[group], take.index, mask)
 
     def backward(self, seed: Array) -> None:
         """Give ``seed`` to the first output, and go back from there."""
-        self._give(self.program.outputs[0], seed, np.ones(seed.shape, dtype=bool))
+        everywhere = np.ones((1, 1), dtype=bool)
+        self._give(self.program.outputs[0], seed, everywhere)
         for statement, expression in zip(
-            reversed(self.program.statements), reversed(self.prepared), strict=True
+            reversed(self.program.statements), reversed(self.prepared.rules), strict=True
         ):
             target = statement.target
             if not target.differentiable or target not in self.adjoints:
                 continue
-            d, mask = self.adjoints.pop(target), self.active.pop(target)
+            d, mask = self.adjoints.pop(target), self.active.pop(target, everywhere)
             if isinstance(statement, Elementwise):
                 assert expression is not None
                 self._back_elementwise(statement, expression, d, mask)
             elif isinstance(statement, Join):
+                mask = np.broadcast_to(mask, d.shape)
                 for piece, start, end in statement.spans():
                     self._give(piece, d[:, start:end], mask[:, start:end])
             elif isinstance(statement, Reduce):
@@ -270,7 +332,8 @@ class _Pass:
                 self._give(left, np.broadcast_to(d[..., None], whole), mask[..., None])
             elif block.form == "matrix":
                 shape = (len(d), block.p, block.q)
-                to_left, reach_left = d.reshape(shape), mask.reshape(shape)
+                to_left = d.reshape(shape)
+                reach_left = np.broadcast_to(mask, d.shape).reshape(shape)
                 for mine, other, slopes, reached in (
                     (left, right, to_left, reach_left),
                     (right, left, to_left.swapaxes(1, 2), reach_left.swapaxes(1, 2)),

@@ -798,7 +798,7 @@ def _part(start: int, rows: int, stride: int, width: int, size: int, turn: str) 
     """The first columns of a matrix that lies, row after row, in a flat vector."""
     first = min(start, size - rows * stride)
     skip = start - first
-    if first < 0 or skip + width > stride:
+    if first < 0:
         return None
     columns = f"{skip or ''}:{skip + width}"
     if skip == 0 and width == stride:

@@ -49,10 +49,22 @@ def chosen_engine(name: str, plan: Plan, epochs: int) -> tuple[Engine, str]:
 
         return NumpyEngine(plan), "asked for"
     if name == "numba":
-        from chainrule.nn.compiled import NumbaEngine
-
-        return NumbaEngine(plan), "asked for"
+        return _native(plan)
     return _quickest(plan, epochs)
+
+
+def _native(plan: Plan) -> tuple[Engine, str]:
+    """Numba's engine, unless it would not be done compiling for minutes."""
+    from chainrule.compiler.engines import LONGEST
+    from chainrule.nn.compiled import NumbaEngine, NumpyEngine, prepare
+
+    prepared = prepare(plan)
+    statements = len(prepared.program.statements)
+    if statements <= LONGEST["numba"]:
+        return NumbaEngine(plan, prepared), "asked for"
+    return NumpyEngine(plan, prepared), (
+        f"numba was asked for, but would be compiling {statements:,} statements for minutes"
+    )
 
 
 def _quickest(plan: Plan, epochs: int) -> tuple[Engine, str]:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chainrule.compiler import backend_numba, backend_numpy, native
+from chainrule.compiler.engines import numpy_functions
 from chainrule.compiler.lower import lower
 from chainrule.compiler.program import Program
 from chainrule.compiler.trace import Trace, record
@@ -228,7 +229,7 @@ class NumpyEngine(_CompiledEngine):
 
     def __init__(self, plan: Plan, prepared: Prepared | None = None) -> None:
         prepared = prepare(plan) if prepared is None else prepared
-        self.functions = backend_numpy.emit(prepared.program, None).load()
+        self.functions = dict(numpy_functions(prepared.program, None, np.float64)[0])
         self.functions.update(backend_numpy.emit_update(prepared.update).load())
         super().__init__(plan, prepared)
 
