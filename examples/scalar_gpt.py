@@ -23,13 +23,13 @@ import time
 
 from chainrule import Value, dot, exp, logsumexp, mean, no_grad, pick, relu, softmax, sqrt
 
-WORDS = """
+TEXT = """
     almeron balindo belora bravick calvern corvina dalmin dorvane elmira fanbrel
     fendora galvona garmel halvira hestron ilvane jendora kalmont kelvira larvick
     lindoma marvena melidor minval norvick orlinda palmera pendri quelmar rasvina
     relmont sandrev selvina tarmon tilvera ulmeran valdora velmi wendral yorvane
-""".split()
-"""Words of no language.  Others would do as well, of up to 14 letters."""
+"""
+WORDS = TEXT.split()  # of no language; others would do as well, of up to 14 letters
 
 LETTERS = sorted(set("".join(WORDS)))
 END = len(LETTERS)  # the token in front of the first letter and behind the last one

@@ -26,7 +26,7 @@ def run(capsys):
 def test_the_program_stands_beside_the_neurons(run):
     status, out, err = run("compile 2-8-1 --show")
     assert (status, err) == (0, "")
-    assert out.startswith("Network 2 -> 8 'tanh' -> 1 'linear': 33 parameters, loss mse\n")
+    assert out.startswith("Network 2 -> 8 'tanh' -> 1 'linear': 33 parameters\nLoss: mse\n")
     for expected in (
         "58 scalar nodes became 5 statements",
         "  layers.0  8 neurons: tanh(b + w0*x0 + w1*x1)\n",
@@ -78,7 +78,9 @@ def test_every_line_fits_and_every_node_is_accounted_for(words, run):
 
 
 def test_an_activation_belongs_to_its_layer_and_a_loss_to_the_loss(run):
-    _, out, _ = run("compile 2-4-1 --activation relu --loss binary_cross_entropy_with_logits --show")
+    _, out, _ = run(
+        "compile 2-4-1 --activation relu --loss binary_cross_entropy_with_logits --show"
+    )
     assert "# layers.0: 4 neurons x (2 products, 2 sums, 1 relu)\n" in out
     assert "# layers.1: 1 neuron x (4 products, 4 sums)\n" in out
     assert out.count("# loss: 1 softplus\n") == 2
@@ -92,7 +94,7 @@ def test_a_saved_network(run, tmp_path, monkeypatch):
     net.save("model.json")
     status, out, _ = run("compile model.json --show")
     assert status == 0
-    assert "loss mse" in out
+    assert "Loss: mse" in out
     assert "# layers.0: 2 neurons x (3 products, 3 sums)" in out
     assert "# layers.0: 2 neurons x (1 elu)" in out
     _, out, _ = run("compile model.json --loss cross_entropy --show")
@@ -131,7 +133,7 @@ def test_every_activation_and_loss_can_be_shown(run):
         assert run(f"compile 2-3-{1 + (loss == 'cross_entropy')} --loss {loss} --show")[0] == 0
 
 
-# --- the listing itself ----------------------------------------------------------------------------
+# --- the listing itself -------------------------------------------------------------------------
 
 
 def test_a_function_that_is_no_network():

@@ -18,6 +18,7 @@ How a page is written:
 
 import contextlib
 import difflib
+import importlib.util
 import io
 import os
 import re
@@ -308,6 +309,28 @@ def test_the_row_in_contributing_is_one():
         assert all(square(*point) == result for point, result in square.special)
     finally:
         del ROWS["square"]
+
+
+def listed_differences():
+    """What docs/conventions.md lists under "In measured numbers": expressions and points."""
+    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    _, _, table = page.partition("### In measured numbers\n")
+    table, _, _ = table.partition("\n### ")
+    for line in re.findall(r"^\| `.*", table, re.MULTILINE):
+        expressions, points = [re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[1:3]]
+        for expression in expressions:
+            for point in points:
+                given = dict(part.split(" = ") for part in point.split(", "))
+                yield expression, {name: float(x) for name, x in given.items()}
+
+
+def test_every_measured_difference_from_pytorch_is_on_the_page():
+    place = Path(__file__).with_name("test_conventions.py")
+    spec = importlib.util.spec_from_file_location("conventions_of_the_tests", place)
+    conventions = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conventions)
+    listed = [conventions.key(*difference) for difference in listed_differences()]
+    assert sorted(listed) == sorted(conventions.DIFFERENT)
 
 
 # --- the checker, checked -----------------------------------------------------------------------

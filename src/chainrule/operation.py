@@ -216,6 +216,10 @@ class VariadicOp(Op):
     they may share work (`logsumexp` has one denominator for all).
     """
 
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]  # the class's own would hide it
+        return self.doc
+
     @overload
     def __call__(  # type: ignore[overload-overlap]  # both accept an empty list
         self, *arguments: float | Iterable[float]

@@ -448,40 +448,44 @@ def _backward_order(root: Value) -> list[Value]:
     this_pass = next(_passes)
     order: list[Value] = []
     path: list[Value] = []  # the nodes that the walk went through to the present one
-    cursors: list[Iterator[Value]] = []  # how far it came in those with many operands
+    waiting: list[Value | None] = []  # a None for each of them, then operands yet to be met
     idle: list[Value] = []
     node = root
     if node._mark == _LEAF:
         return order
     while True:
-        if node._mark < this_pass:
-            node._mark = this_pass
-            node.grad = 0.0
-            if node._more is not None:
-                cursors.append(iter(node._more.edges))
-                if node._more.idle:  # the operands in use are marked by the time it matters
-                    idle += node._prev
-        following: Value | None = None
-        if node._more is None:
-            if node._a is not None and node._a._mark < this_pass:
-                following = node._a
-            elif node._b is not None and node._b._mark < this_pass:
-                following = node._b
-        else:
-            for operand in cursors[-1]:
-                if operand._mark < this_pass:
-                    following = operand
-                    break
-            else:
-                cursors.pop()
-        if following is not None:
+        node._mark = this_pass
+        node.grad = 0.0
+        a, b, more = node._a, node._b, node._more
+        if a is not None and a._mark < this_pass:
             path.append(node)
-            node = following
-        else:
+            waiting.append(None)
+            if b is not None:
+                waiting.append(b)
+            node = a
+            continue
+        if b is not None and b._mark < this_pass:
+            path.append(node)
+            waiting.append(None)
+            node = b
+            continue
+        if more is None:
             order.append(node)
-            if not path:
+        else:
+            path.append(node)
+            waiting.append(None)
+            waiting += more.edges
+            if more.idle:  # the operands in use are marked by the time it matters
+                idle += node._prev
+        while waiting:
+            following = waiting.pop()
+            if following is None:
+                order.append(path.pop())
+            elif following._mark < this_pass:
+                node = following
                 break
-            node = path.pop()
+        else:
+            break
     while idle:  # what serves only branches not taken has gradient 0, whatever it had before
         node = idle.pop()
         if node._mark < this_pass:

@@ -43,7 +43,7 @@ def command(network: str, activation: str | None, loss: str | None, shown: bool)
     program = _compiled(net, measure)
     out = console()
     found = textwrap.wrap(f"{program.report}.", WIDTH)
-    show(out, f"{str(net)[1:-1]}, loss {measure}", *found)
+    show(out, *textwrap.wrap(str(net)[1:-1], WIDTH), f"Loss: {measure}", *found)
     if shown:
         show(out, *_lines(net, measure, program))
     else:

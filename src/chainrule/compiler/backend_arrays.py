@@ -219,13 +219,15 @@ class _Pass:
 
     def _sum_up(self, block: Block) -> Array:
         left = self._take(block.left)
+        found: Array
         if block.right is None:
-            return left.sum(axis=-1)
-        right = self._take(block.right)
-        if block.form == "matrix":
-            product: Array = left @ right.swapaxes(-1, -2)
-            return product.reshape(len(product), -1)
-        return (left * right).sum(axis=-1)
+            found = left.sum(axis=-1)
+        elif block.form == "matrix":
+            found = left @ self._take(block.right).swapaxes(-1, -2)
+            found = found.reshape(len(found), -1)
+        else:
+            found = (left * self._take(block.right)).sum(axis=-1)
+        return found
 
     # --- backward -----------------------------------------------------------------------------
 
@@ -256,8 +258,8 @@ class _Pass:
         else:
             runtime.scatter_add(adjoint, place, amount.astype(self.dtype, copy=False))
         if self.prepared.branches:
-            mask = mask.any(axis=0, keepdims=True) if shared else mask
-            runtime.scatter_or(self.active[group], take.index, mask)
+            reached: Any = mask.any(axis=0, keepdims=True) if shared else mask
+            runtime.scatter_or(self.active[group], take.index, reached)
 
     def backward(self, seed: Array) -> None:
         """Give ``seed`` to the first output, and go back from there."""
@@ -340,7 +342,8 @@ class _Pass:
                 ):
                     if mine.group.differentiable:
                         amount = runtime.masked_product(slopes, reached, self._take(other))
-                        self._give(mine, amount, reached.any(axis=-1, keepdims=True))
+                        given: Any = reached.any(axis=-1, keepdims=True)
+                        self._give(mine, amount, given)
             else:
                 self._give(left, d[..., None] * self._take(right), mask[..., None])
                 self._give(right, d[..., None] * self._take(left), mask[..., None])

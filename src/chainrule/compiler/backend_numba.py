@@ -242,18 +242,18 @@ def _emit_update(writer: _Writer, update: Update, names: list[str], count: int) 
     if update.clip_value is not None:
         body.add(f"for i in range({count}):")
         with body.inside():
-            lines, text = update.clip_value.spell(spell, {"g": "dtheta[i]"}, writer.fresh)
+            lines, clipped = update.clip_value.spell(spell, {"g": "dtheta[i]"}, writer.fresh)
             for line in lines:
                 body.add(line)
-            body.add(f"dtheta[i] = {text[0]}")
+            body.add(f"dtheta[i] = {clipped[0]}")
     if update.clip_norm is not None:
         body.add("square = 0.0")
         body.add(f"for i in range({count}):")
         body.add("    square += dtheta[i] * dtheta[i]")
-        lines, text = update.clip_norm.spell(spell, {"square": "square"}, writer.fresh)
+        lines, factor = update.clip_norm.spell(spell, {"square": "square"}, writer.fresh)
         for line in lines:
             body.add(line)
-        body.add(f"scale = {text[0]}")
+        body.add(f"scale = {factor[0]}")
     body.add("check = 0.0")
     body.add(f"for i in range({count}):")
     with body.inside():

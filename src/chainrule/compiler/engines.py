@@ -125,7 +125,11 @@ def _numba(program: Program, source: Source, wanted: int | None, dtype: Any) -> 
         shape = theta.shape if wanted is None else (rows, program.inputs[wanted].size)
         gradient = np.zeros(shape, dtype)
         seeds = np.zeros(rows, dtype) if seed is None else seed[:, 0]
-        evaluate(theta, *inputs, seeds, outputs, gradient, seed is not None)
+        try:
+            evaluate(theta, *inputs, seeds, outputs, gradient, seed is not None)
+        except IndexError:  # an index out of range: the definition says which
+            _python(program, source, wanted, dtype)(theta, inputs, rows, None)
+            raise
         return outputs, gradient[: program.requested] if wanted is None else gradient
 
     return run

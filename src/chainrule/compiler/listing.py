@@ -52,7 +52,7 @@ def listing(
     activations: Mapping[str, str],
     width: int = 80,
 ) -> Listing:
-    """Say which scalar operations became which statement.
+    r"""Say which scalar operations became which statement.
 
     Args:
         program: a network's loss on one example.
@@ -72,7 +72,7 @@ def listing(
         >>> step = compile(lambda x, y: mse_loss(net(x), y), parameters=parameters)
         >>> _ = step([[1.0, 2.0]], [1.0])
         >>> found = listing(step.program, step.source, names, {"layers.0": "tanh"})
-        >>> print(*found.forward[:4], sep="\\n")
+        >>> print(*found.forward[:4], sep="\n")
         # layers.0: 4 neurons x (2 products, 2 sums, 1 tanh)
         h1 = np.tanh(x @ W1.T + b1)
         # layers.1: 1 neuron x (4 products, 4 sums)

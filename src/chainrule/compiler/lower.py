@@ -35,6 +35,7 @@ __all__ = ["lower"]
 
 _SUMS: Final = (ops.add, ops.sum)
 _UNEVEN: Final = 3  # statements of one level with one operation, from which on joining is tried
+_WORTH: Final = 2 / 3  # joining is done if it leaves less than this share of the statements
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ def lower(trace: Trace, arguments: list[Structure], requested: int, wanted: int 
     grouping = grouped(joining=False)
     if grouping.uneven:
         joined = grouped(joining=True)
-        if 3 * len(joined.statements) < 2 * len(grouping.statements):
+        if len(joined.statements) < _WORTH * len(grouping.statements):
             grouping = joined
     count = sum(1 for i, op in enumerate(trace.ops) if op is not None and alive[i])
     return Program(
@@ -356,10 +357,10 @@ def _recognised(left: Take, right: Take) -> Block:
             and not (k == 1 and min(p, q) == 1)
             and (first.group.batched or not second.group.batched or min(p, q) > 1)
             and not (n == 1 and first.group.batched == second.group.batched)
+            and (found.form == "rows" or p == 1)
         ):
-            if found.form == "rows" or p == 1:
-                sides = Take(first.group, rows), Take(second.group, columns)
-                found = Block(*sides, form="matrix", p=p, q=q)
+            sides = Take(first.group, rows), Take(second.group, columns)
+            found = Block(*sides, form="matrix", p=p, q=q)
     return found
 
 

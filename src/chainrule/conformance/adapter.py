@@ -50,7 +50,7 @@ SPECIAL: Final = {
 }
 """The methods behind an operator: with the value on its left, and on its right."""
 
-PLAIN: Final = {symbol: plain for symbol, plain in BINARY.values()} | {"<": operator.lt}
+PLAIN: Final = dict(BINARY.values()) | {"<": operator.lt}
 
 
 class Unusable(Exception):

@@ -25,15 +25,66 @@ from chainrule.errors import DataError
 __all__ = ["Source", "definitions", "load", "read_source"]
 
 STUBBED: Final = frozenset(
-    "IPython altair bokeh cv2 datasets gradio graphviz ipywidgets jax matplotlib mpl_toolkits "
-    "networkx pandas PIL plotly pydot pygraphviz pytest rich seaborn sklearn streamlit "
-    "tabulate tensorflow torch torchvision tqdm wandb google".split()
+    [
+        "IPython",
+        "altair",
+        "bokeh",
+        "cv2",
+        "datasets",
+        "gradio",
+        "graphviz",
+        "ipywidgets",
+        "jax",
+        "matplotlib",
+        "mpl_toolkits",
+        "networkx",
+        "pandas",
+        "PIL",
+        "plotly",
+        "pydot",
+        "pygraphviz",
+        "pytest",
+        "rich",
+        "seaborn",
+        "sklearn",
+        "streamlit",
+        "tabulate",
+        "tensorflow",
+        "torch",
+        "torchvision",
+        "tqdm",
+        "wandb",
+        "google",
+    ]
 )
 """Libraries for showing and comparing, which judging an engine does not need."""
 
 HARMLESS_CALLS: Final = frozenset(
-    "TypeVar NewType namedtuple float int tuple list dict set frozenset str bool Union "
-    "sqrt log exp range len partial abs min max object".split()
+    [
+        "TypeVar",
+        "NewType",
+        "namedtuple",
+        "float",
+        "int",
+        "tuple",
+        "list",
+        "dict",
+        "set",
+        "frozenset",
+        "str",
+        "bool",
+        "Union",
+        "sqrt",
+        "log",
+        "exp",
+        "range",
+        "len",
+        "partial",
+        "abs",
+        "min",
+        "max",
+        "object",
+    ]
 )
 """What an assignment at the top of a file may call."""
 
@@ -121,10 +172,10 @@ def _notebook(path: Path, raw: bytes) -> Source:
 
 
 def definitions(tree: ast.Module) -> ast.Module:
-    """The statements that define something; those that train, print or plot are left out.
+    r"""The statements that define something; those that train, print or plot are left out.
 
     Example:
-        >>> tree = ast.parse("import math\\nprint('hello')\\nn = 3\\nloss = train(n)")
+        >>> tree = ast.parse("import math\nprint('hello')\nn = 3\nloss = train(n)")
         >>> print(ast.unparse(definitions(tree)))
         import math
         n = 3
@@ -141,10 +192,10 @@ def _kept(node: ast.stmt) -> ast.stmt | None:
             return node
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             return node if _simple(value) else None
-        case ast.Try(body=body) if all([_kept(inner) for inner in body]):
+        case ast.Try(body=body) if all(_kept(inner) for inner in body):
             return node
         case ast.If(test=test, body=body, orelse=other):
-            if "__main__" not in ast.unparse(test) and all([_kept(x) for x in [*body, *other]]):
+            if "__main__" not in ast.unparse(test) and all(_kept(x) for x in [*body, *other]):
                 return node
     return None
 

@@ -163,7 +163,7 @@ def _has_activation(module: ModuleType) -> bool:
     names: set[str] = set()
     for name, thing in vars(module).items():
         if isinstance(thing, type) and NAMES["neuron"].search(name):
-            names.update(getattr(thing, "__call__").__code__.co_names)  # noqa: B004
+            names.update(thing.__call__.__code__.co_names)
     return bool(names & {"relu", "tanh", "sigmoid", "ReLU", "leaky_relu"})
 
 

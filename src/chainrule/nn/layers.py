@@ -143,7 +143,7 @@ class Neuron(_Module):
         if len(inputs) != len(self.weights):
             raise _wrong_count("the neuron", len(self.weights), len(inputs))
         total: Any = self.bias
-        for w, x in zip(self.weights, inputs, strict=True):
+        for w, x in zip(self.weights, inputs):  # noqa: B905 - counted above; strict costs 4 %
             total = total + w * x
         activation = self.activation
         if isinstance(activation, str):
