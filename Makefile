@@ -25,13 +25,13 @@ demo: $(VENV)/package  ## train on XOR and on the circle, and show the results
 	$(BIN)/chainrule train circle
 
 test: $(VENV)/extra-test  ## run every test that needs neither PyTorch nor JAX
-	$(BIN)/pytest -n 2 -m "not torch and not jax" $(ARGS)
+	$(BIN)/pytest -n 2 -m "not torch and not jax and not exhaustive" $(ARGS)
 
 test-all: $(VENV)/giants  ## install PyTorch and JAX as well, and run every test
 	$(BIN)/pytest -n 2 $(ARGS)
 
 coverage: $(VENV)/extra-test  ## run the tests and list the lines and branches they miss
-	$(BIN)/pytest -n 2 -m "not torch and not jax" --cov $(ARGS)
+	$(BIN)/pytest -n 2 -m "not torch and not jax and not exhaustive" --cov $(ARGS)
 
 check: $(VENV)/extra-check  ## formatting, lint, strict types, and the floors
 	$(BIN)/ruff format --check .

@@ -43,8 +43,8 @@ def test_what_is_done_with_sums_of_different_lengths_is_one_statement():
     step = compile(lambda x: uneven(x, p), parameters=p)
     step(batch)
     assert [type(s) for s in statements_of(step)].count(Join) == 1
-    assert len(statements_of(step)) == 6 + 1 + 3 * 2 + 1
-    assert "beside(v1, z1, z2, z3, z4, z5)" in step.source
+    assert len(statements_of(step)) == 1 + 6 + 1 + 3 * 2
+    assert "beside(z1, z2, z3, z4, z5, z6)" in step.source
     hold(lambda x: uneven(x, p), p, [batch])
     hold(lambda x: uneven(x, p), p[:2], [batch])
 
@@ -64,7 +64,7 @@ def test_random_graphs_with_everything_joined(part, joined):
         hold(graph, graph.parameters[: graph.requested], graph.batch)
         program, _ = faithful["compiled"](graph, graph.parameters, graph.batch, None)
         seen += any(isinstance(s, Join) for s in program.statements)
-    assert seen > 15
+    assert seen > 10
 
 
 @pytest.mark.parametrize("f", faithful["BRANCHES"].values(), ids=faithful["BRANCHES"])
@@ -97,7 +97,7 @@ def test_a_recurrence_of_thousands_of_steps():
     value, gradient = step([0.3, 0.7, -1.0])
     assert step.report.statements > engines.LONGEST["numpy"]
     assert step.report.engine == "arrays"
-    assert "5,199 statements are too much source" in str(step.report)
+    assert "5,201 statements are too much source" in str(step.report)
     assert step.source == f"# {step.report.note}\n"
     reference = expected(w, 2_600)
     assert value == pytest.approx(reference[0], rel=1e-12)
@@ -128,7 +128,7 @@ def test_source_that_python_cannot_nest(monkeypatch):
 
 
 def test_a_sum_of_thousands_of_terms():
-    """One of the sources that Python cannot nest: each term is of another depth."""
+    """Each is of another depth, so that they stay apart: much nesting for Python."""
     w = Value(0.9)
 
     def f(x):
@@ -157,7 +157,7 @@ def test_too_long_for_numba(monkeypatch):
     step = compile(recurrence(w, 30), parameters=w, engine="numba")
     step([0.3])
     assert step.report.engine == "arrays"
-    assert "for up to 40; 59 statements" in str(step.report)
+    assert "for up to 40; 61 statements" in str(step.report)
 
 
 def fitted(engine):

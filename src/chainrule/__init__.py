@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from chainrule.data import spiral as spiral
     from chainrule.data import train_test_split as train_test_split
     from chainrule.data import xor as xor
+    from chainrule.diagnosis import diagnose as diagnose
     from chainrule.dual import Dual as Dual
     from chainrule.nn import SGD as SGD
     from chainrule.nn import Adam as Adam
@@ -121,7 +122,9 @@ if TYPE_CHECKING:
     from chainrule.transforms import jvp as jvp
     from chainrule.transforms import value_and_grad as value_and_grad
     from chainrule.transforms import vjp as vjp
+    from chainrule.views import draw as draw
     from chainrule.views import explain as explain
+    from chainrule.views import step_through as step_through
 
 __version__ = "0.1.0"
 
@@ -135,6 +138,7 @@ _LATER = {
     "spiral": "chainrule.data",
     "train_test_split": "chainrule.data",
     "xor": "chainrule.data",
+    "diagnose": "chainrule.diagnosis",
     "Dual": "chainrule.dual",
     "SGD": "chainrule.nn",
     "Adam": "chainrule.nn",
@@ -164,7 +168,9 @@ _LATER = {
     "jvp": "chainrule.transforms",
     "value_and_grad": "chainrule.transforms",
     "vjp": "chainrule.transforms",
+    "draw": "chainrule.views",
     "explain": "chainrule.views",
+    "step_through": "chainrule.views",
 }
 """What is imported at its first use, so that ``import chainrule`` stays fast, by module."""
 
@@ -176,6 +182,16 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(module), name)
     globals()[name] = found
     return found
+
+
+def _picture(value: Value) -> str | None:
+    """The hook that `Value` offers to whoever can draw it."""
+    from chainrule.views import notebook_picture
+
+    return notebook_picture(value)
+
+
+Value._picture = _picture
 
 
 def __dir__() -> list[str]:
@@ -220,8 +236,10 @@ __all__ = [
     "cosh",
     "count_passes",
     "cross_entropy",
+    "diagnose",
     "div",
     "dot",
+    "draw",
     "elu",
     "equal",
     "erf",
@@ -268,6 +286,7 @@ __all__ = [
     "softplus",
     "spiral",
     "sqrt",
+    "step_through",
     "stop_gradient",
     "strict",
     "sub",

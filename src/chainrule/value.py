@@ -127,6 +127,12 @@ class Value(Arithmetic):
         label = f", label={self.label!r}" if self.label else ""
         return f"Value(data={self._data}, grad={self.grad}{label})"
 
+    _picture: ClassVar[Callable[[Value], str | None] | None] = None  # filled by __init__.py
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: a picture of the graph."""
+        return None if Value._picture is None else Value._picture(self)
+
     # --- building the graph ---------------------------------------------------------------
 
     # The four operators that almost all nodes come from are spelled out, for speed; a test

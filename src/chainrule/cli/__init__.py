@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "predict": "Use a saved network on the rows of a CSV file.",
     "explain": "Explain a formula and its gradients, step by step.",
     "compile": "Show the matrix program hidden in the neurons of a network.",
+    "check": "Judge somebody's own engine, and name its mistake.",
+    "exercise": "Write your own engine, step by step.",
     "info": "Show versions, and which optional parts are installed.",
 }
 """Each command, in the order of ``chainrule --help``, with the sentence shown there."""

@@ -10,7 +10,7 @@ from chainrule.cli.output import joined
 from chainrule.errors import OptionError, describe
 from chainrule.parsing import parse
 from chainrule.value import Value
-from chainrule.views import explain
+from chainrule.views import explain, step_through
 
 __all__ = ["command"]
 
@@ -26,15 +26,22 @@ __all__ = ["command"]
 Examples:
   chainrule explain "tanh(w*x + b)" w=0.5 x=2 b=-1
   chainrule explain "(w*x - t)**2" w=0.5 x=2 t=3 --wrt w
-  chainrule explain "log(sigmoid(z))" z=-3 --markdown > derivation.md""",
+  chainrule explain "log(sigmoid(z))" z=-3 --markdown > derivation.md
+  chainrule explain "tanh(w*x + b)" w=0.5 x=2 b=-1 --html steps.html""",
 )
 @click.argument("formula", metavar="FORMULA")
 @click.argument("values", metavar="[NAME=NUMBER]...", nargs=-1)
 @click.option("--wrt", metavar="NAME", help="Show only what concerns the gradient by NAME.")
 @click.option("--markdown", is_flag=True, help="Write Markdown, with the formulas in LaTeX.")
 @click.option("--latex", is_flag=True, help="Write the formulas alone, as a LaTeX block.")
+@click.option("--html", metavar="FILE", help="Write a page that plays both passes step by step.")
 def command(
-    formula: str, values: tuple[str, ...], wrt: str | None, markdown: bool, latex: bool
+    formula: str,
+    values: tuple[str, ...],
+    wrt: str | None,
+    markdown: bool,
+    latex: bool,
+    html: str | None,
 ) -> None:
     """Explain how FORMULA is computed, and how the chain rule gives its gradients.
 
@@ -43,6 +50,11 @@ def command(
     """
     if markdown and latex:
         raise OptionError("--markdown and --latex exclude each other; choose one.")
+    if html is not None and (markdown or latex or wrt is not None):
+        raise OptionError(
+            "--html writes a page of its own, in which a click on any value shows its paths; "
+            "leave out --wrt, --markdown and --latex."
+        )
     parsed = parse(formula)
     if not parsed.names:
         raise OptionError(
@@ -55,6 +67,10 @@ def command(
             f"--wrt {wrt}: the formula has no such name; it has {joined(parsed.names)}."
         )
     result = parsed.evaluate({name: Value(x, label=name) for name, x in given.items()})
+    if html is not None:
+        step_through(result, html)
+        click.echo(f"Wrote {html}; open it in a browser.")
+        return
     explanation = explain(result, wrt)
     if markdown:
         click.echo(explanation.markdown, nl=False)

@@ -61,12 +61,14 @@ def functions(program: Program, wanted: int | None, dtype: Any) -> dict[str, Cal
         *inputs, rows = given
         return _Pass(prepared, theta, inputs, rows, dtype).outputs()
 
-    def forward_backward(theta: Array, *given: Any) -> tuple[Array, Array]:
+    def forward_backward(theta: Array, *given: Any) -> tuple[Array, ...]:
         *inputs, seed, rows = given
         run = _Pass(prepared, theta, inputs, rows, dtype)
         run.backward(seed)
         gradient = run.adjoint(asked)
-        return run.outputs(), gradient[0, : program.requested] if wanted is None else gradient
+        found = run.outputs()
+        first, *others = np.split(found, [1], axis=1) if found.shape[1] > 1 else [found]
+        return first, *others, gradient[0, : program.requested] if wanted is None else gradient
 
     return {"forward": forward, "forward_backward": forward_backward}
 

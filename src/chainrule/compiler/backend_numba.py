@@ -280,20 +280,27 @@ def _emit_update(writer: _Writer, update: Update, names: list[str], count: int) 
 
 
 class _Lines:
+    """Lines of source, indented."""
+
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.depth = 0
+        self._opened: list[int] = []
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
 
     def inside(self) -> _Lines:
+        """The body of a loop or condition; one without lines gets a ``pass``."""
         return self
 
     def __enter__(self) -> None:
         self.depth += 1
+        self._opened.append(len(self.lines))
 
     def __exit__(self, *_: object) -> None:
+        if len(self.lines) == self._opened.pop():
+            self.add("pass")
         self.depth -= 1
 
 
@@ -678,28 +685,22 @@ class _Writer:
                 continue
             if isinstance(statement, Elementwise):
                 i, inside = self.loop("i", target.size)
-                with inside:
-                    self._open_mask(target, i)
+                with inside, self.mask(target, i):
                     self._back_elementwise(statement, i)
-                    self._close_mask(target)
             elif isinstance(statement, Reduce):
                 i, inside = self.loop("i", target.size)
-                with inside:
-                    self._open_mask(target, i)
+                with inside, self.mask(target, i):
                     self._back_reduce(statement, i)
-                    self._close_mask(target)
             elif isinstance(statement, Contract):
                 for block in statement.blocks:
                     self._back_block(block, target)
 
-    def _open_mask(self, target: Group, i: str) -> None:
-        if target in self.reached:
-            self.block.add(f"if {self.slot('m', target, i)}:")
-            self.block.depth += 1
-
-    def _close_mask(self, target: Group) -> None:
-        if target in self.reached:
-            self.block.depth -= 1
+    def mask(self, target: Group, i: str) -> Any:
+        """Open a condition for a member that a gradient may not have reached."""
+        if target not in self.reached:
+            return _Nothing()
+        self.block.add(f"if {self.slot('m', target, i)}:")
+        return self.block.inside()
 
     def _give(self, take: Take, i: str, k: str, amount: str) -> None:
         """Add to the adjoint of a member."""
@@ -783,10 +784,9 @@ class _Writer:
             i, middle = self.loop("i", block.q if matrix else target.size)
             with middle:
                 member = f"{block.q} * {a} + {i}" if matrix else i
-                self._open_mask(target, member)
-                self.block.add(f"d = {self.slot('d', target, member)}")
-                self._back_terms(block, i, a if block.form == "matrix" else i)
-                self._close_mask(target)
+                with self.mask(target, member):
+                    self.block.add(f"d = {self.slot('d', target, member)}")
+                    self._back_terms(block, i, a if block.form == "matrix" else i)
 
     def _back_terms(self, block: Block, i: str, row: str) -> None:
         """Hand ``d``, the adjoint of one member, on to the terms of its sum."""

@@ -26,66 +26,21 @@ __all__ = ["Source", "definitions", "load", "read_source"]
 
 STUBBED: Final = frozenset(
     [
-        "IPython",
-        "altair",
-        "bokeh",
-        "cv2",
-        "datasets",
-        "gradio",
-        "graphviz",
-        "ipywidgets",
-        "jax",
-        "matplotlib",
-        "mpl_toolkits",
-        "networkx",
-        "pandas",
-        "PIL",
-        "plotly",
-        "pydot",
-        "pygraphviz",
-        "pytest",
-        "rich",
-        "seaborn",
-        "sklearn",
-        "streamlit",
-        "tabulate",
-        "tensorflow",
-        "torch",
-        "torchvision",
-        "tqdm",
-        "wandb",
-        "google",
+        "IPython", "altair", "bokeh", "cv2", "datasets", "gradio", "graphviz", "ipywidgets",
+        "jax", "matplotlib", "mpl_toolkits", "networkx", "pandas", "PIL", "plotly", "pydot",
+        "pygraphviz", "pytest", "rich", "seaborn", "sklearn", "streamlit", "tabulate",
+        "tensorflow", "torch", "torchvision", "tqdm", "wandb", "google",
     ]
-)
+)  # fmt: skip
 """Libraries for showing and comparing, which judging an engine does not need."""
 
 HARMLESS_CALLS: Final = frozenset(
     [
-        "TypeVar",
-        "NewType",
-        "namedtuple",
-        "float",
-        "int",
-        "tuple",
-        "list",
-        "dict",
-        "set",
-        "frozenset",
-        "str",
-        "bool",
-        "Union",
-        "sqrt",
-        "log",
-        "exp",
-        "range",
-        "len",
-        "partial",
-        "abs",
-        "min",
-        "max",
-        "object",
+        "TypeVar", "NewType", "namedtuple", "float", "int", "tuple", "list", "dict", "set",
+        "frozenset", "str", "bool", "Union", "sqrt", "log", "exp", "range", "len", "partial",
+        "abs", "min", "max", "object",
     ]
-)
+)  # fmt: skip
 """What an assignment at the top of a file may call."""
 
 MAGIC: Final = re.compile(r"^\s*([%!?]|.*\?$)")

@@ -33,7 +33,7 @@ def check_network(name: str, module: ModuleType, shape: Shape) -> None:
     """Carry out one check.
 
     Args:
-        name: a key of `chainrule.conformance.cases.CHECKS`.
+        name: a key of `chainrule.conformance.cases.CHECKS`, or a function of the exercise.
         module: the learner's file.
         shape: how to talk to its engine.
 
@@ -59,6 +59,12 @@ def check_network(name: str, module: ModuleType, shape: Shape) -> None:
             _count(_make(module, "network", 3, [4, 2, 1]), shape, 29)
         case "zero_grad":
             _zeroing(module, shape)
+        case "train_xor":
+            _training(module)
+        case "clip_gradients":
+            _clipping(module, shape)
+        case "gradient_sizes":
+            _vanishing(module, shape)
         case "wrong length":
             _length(_make(module, "neuron", 3), shape)
 
@@ -192,3 +198,48 @@ def _length(model: Any, shape: Shape) -> None:
     except Exception:
         return  # refused, in whatever way
     raise Wrong("a row of two numbers is accepted where there are three")
+
+
+# --- functions of the exercise ----------------------------------------------------------------
+
+
+def _function(module: ModuleType, name: str) -> Any:
+    function = getattr(module, name, None)
+    if function is None:
+        raise NotOffered(f"{name}()")
+    return function
+
+
+def _training(module: ModuleType) -> None:
+    losses = list(_function(module, "train_xor")() or [])
+    if len(losses) < 2:
+        raise Wrong("train_xor() returns no list of losses")
+    if not float(losses[-1]) < 0.05:
+        raise Wrong(f"the last loss is {float(losses[-1]):.3g}, not below 0.05")
+
+
+def _clipping(module: ModuleType, shape: Shape) -> None:
+    clip = _function(module, "clip_gradients")
+    for gradients, limit, right in (((3.0, -4.0), 1.0, (0.6, -0.8)), ((0.3, 0.4), 1.0, (0.3, 0.4))):
+        parameters = [shape.make(1.0) for _ in gradients]
+        for p, g in zip(parameters, gradients, strict=True):
+            shape.set_grad(p, g)
+        clip(parameters, limit)
+        got = [float(shape.grad(p)) for p in parameters]
+        if any(abs(a - b) > 1e-6 for a, b in zip(got, right, strict=True)):
+            raise Wrong(f"gradients {gradients} clipped to norm {limit} became {tuple(got)}")
+
+
+def _vanishing(module: ModuleType, shape: Shape) -> None:
+    sizes = _function(module, "gradient_sizes")
+    model = _make(module, "network", 3, [4, 2, 1])
+    place = 0
+    right = []
+    for count in (16, 10, 3):  # the layers' parameters
+        for p in _parameters(model, shape)[place : place + count]:
+            shape.set_grad(p, -float(count))
+        place += count
+        right.append(float(count))
+    got = [float(x) for x in sizes(model)]
+    if len(got) != 3 or any(abs(a - b) > 1e-6 for a, b in zip(got, right, strict=True)):
+        raise Wrong(f"the mean sizes of the gradients are {right}; got {got}")

@@ -4,6 +4,8 @@ A plant is a list of edits: in the body of a definition, or anywhere in the file
 piece of text is replaced by another.
 """
 
+# ruff: noqa: E501 (an edit is a piece of somebody's source: it breaks where that breaks)
+
 from __future__ import annotations
 
 import ast
@@ -36,7 +38,7 @@ class Plant:
 
 
 def planted(source: str, edits: Sequence[Edit]) -> str:
-    """The text of an engine with edits made.
+    r"""The text of an engine with edits made.
 
     Args:
         source: the engine.
@@ -82,11 +84,13 @@ CLASSES: Final = {"+": "Add", "*": "Mul", "**": "Pow", "neg": "Neg"}
 def _rule(style: str, op: str) -> str:
     """Where the rule of an operation stands."""
     if style == "classes":
-        return f"{CLASSES.get(op, op.title())}.backward"
+        return f"{CLASSES.get(op, op.title().replace('_', ''))}.backward"
     return f"Value.{METHODS.get(op, op)}"
 
 
-def _everywhere(fault: str, op: str, old: str, new: str, styles: Sequence[str] = STYLES) -> list[Plant]:
+def _everywhere(
+    fault: str, op: str, old: str, new: str, styles: Sequence[str] = STYLES
+) -> list[Plant]:
     """The same edit of an operation's rule in several styles."""
     return [Plant(fault, style, ((_rule(style, op), old, new),)) for style in styles]
 
@@ -150,7 +154,7 @@ def _rules() -> list[Plant]:
         Plant("value as gradient:*", "tuples", (("Value.__mul__", "((self, y), (other, x))", "((self, other), (other, self))"),)),
         Plant("sign:-", "tuples", (("Value.__sub__", "(other, -1.0)", "(other, 1.0)"),)),
         Plant("sign:-", "closures", (("Value.__sub__", "self + (-other)",
-              "Value(self.data - other.data, (self, other)) if False else _subtract(self, other)"),
+              "_subtract(self, other)"),
               ("", "def _exp(", "def _subtract(a, b):\n    b = b if isinstance(b, Value) else Value(b)\n    out = Value(a.data - b.data, (a, b))\n\n    def _backward():\n        a.grad += out.grad\n        b.grad += out.grad\n\n    out._backward = _backward\n    return out\n\n\ndef _exp("))),
         Plant("sign:neg", "tuples", (("Value.__neg__", "(self, -1.0)", "(self, 1.0)"),)),
         Plant("sign:neg", "classes", (("Neg.backward", "-1.0 * grad", "1.0 * grad"),)),
@@ -230,7 +234,7 @@ def _passes() -> list[Plant]:
                 "classes": "id(node) not in seen"}[style]  # fmt: skip
         edits: dict[str, list[tuple[str, str]]] = {
             "forward order": [(f"reversed({o})", o)],
-            "root only": [(f"reversed({o})", "[self]")],
+            "root only": [(f"reversed({o})", f"reversed({o}[-1:])")],
             "order": [(f"stack.append(({n}, True))", f"{o}.insert(0, {n})")],
             "no visited set": [(f"elif {seen}:", "else:")],
             "no seed": [(seed, "pass")],
@@ -240,13 +244,10 @@ def _passes() -> list[Plant]:
             "stale": [(zeroing, "")],
             "leaves wiped": [(inner, f"{n}.grad = 0.0")],
             "seeded everywhere": [(inner, f"{n}.grad += 1.0")],
-            "root gradient 0": [],
-            "middle gradients 0": [],
         }
         for fault, pairs in edits.items():
-            if pairs:
-                all_edits = tuple([("Value.backward", old, new) for old, new in pairs])
-                plants.append(Plant(fault, style, all_edits))
+            all_edits = tuple([("Value.backward", old, new) for old, new in pairs])
+            plants.append(Plant(fault, style, all_edits))
         plants.append(
             Plant(
                 "order",
@@ -257,14 +258,11 @@ def _passes() -> list[Plant]:
                 ),
             )
         )
-        loop = f"        for {n} in reversed({o}):\n"
-        wrong_line = f"            elif {seen}:"
+        guard = f"            elif {seen}:"
+        hidden = "        self.grad = 0.0\n        self.backward = lambda: None\n"
         plants += [
-            Plant("root gradient 0", style, (("Value.backward", loop, f"        _last.append(self)\n{loop}"), ("", "def _exp(", "_last: Any = []\n\n\ndef _exp("),
-                  ("Value.backward", "        _last.append(self)\n", ""))) if False
-            else Plant("visited guards wrong line", style, (("Value.backward", wrong_line, f"            elif {seen} or {o}.append({n}):"),)),
-            Plant("order", style, (("Value.backward", loop, f"        {o}.sort(key=lambda v: v.data)\n        {o}.remove(self)\n        {o}.append(self)\n{loop}"),)) if False
-            else Plant("hidden backward", style, (("Value.__init__", "        self.grad = 0.0\n", "        self.grad = 0.0\n        self.backward = lambda: None\n"),)),
+            Plant("visited guards wrong line", style, (("Value.backward", guard, f"            elif {seen} or {o}.append({n}):"),)),
+            Plant("hidden backward", style, (("Value.__init__", "        self.grad = 0.0\n", hidden),)),
         ]  # fmt: skip
     assigned = "assigned:all"
     plants += _file(assigned, {
@@ -401,7 +399,6 @@ def _python() -> list[Plant]:
     for style in STYLES:
         plants += [
             Plant("missing import", style, (("", "import math\n", ""),)),
-            Plant("unhashable", style, (("Value.__lt__", "    def __lt__", "    def __eq__(self, other):\n        return self.data == getattr(other, 'data', other)\n\n    def __lt__"),)),
             Plant("integer data", style, (("Value.__init__", "float(data)", "int(data)"),)),
             Plant("swapped:-", style, (("Value.__rsub__", "other + (-self)" if style == "closures" else "Value(other) - self", "self - other"),)),
             Plant("swapped:/", style, (("Value.__rtruediv__", "other * self**-1" if style == "closures" else "Value(other) / self", "self / other"),)),
@@ -413,6 +410,8 @@ def _python() -> list[Plant]:
             Plant("calls itself:+", style, (("Value.__radd__", "self + other" if style == "closures" else "Value(other) + self", "other + self"),)),
             Plant("overflow:sigmoid", style, (("_sigmoid", "    if x >= 0:\n        return 1 / (1 + math.exp(-x))\n    return math.exp(x) / (1 + math.exp(x))", "    return 1 / (1 + math.exp(-x))"),)),
         ]  # fmt: skip
+        if style != "classes":  # its visited set keeps ids, so nothing is wrong there
+            plants.append(Plant("unhashable", style, (("Value.__lt__", "    def __lt__", "    def __eq__(self, other):\n        return self.data == getattr(other, 'data', other)\n\n    def __lt__"),)))  # fmt: skip
     wrong = {
         "closures": ("self + (-other)", "self + other"),
         "tuples": ("Value(x - y,", "Value(x + y,"),
@@ -440,5 +439,5 @@ def _networks() -> list[Plant]:
     return plants
 
 
-PLANTS: Final = tuple([*_rules(), *_passes(), *_python(), *_networks()])
+PLANTS: Final = (*_rules(), *_passes(), *_python(), *_networks())
 """All plants."""

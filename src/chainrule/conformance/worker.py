@@ -123,8 +123,7 @@ class _Worker:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run a case, and give what it reads at each point."""
-        rows = []
-        point = 0
+        rows: list[list[Any]] = []
         recursion = sys.getrecursionlimit()
         try:
             _start_clock(request["seconds"])
@@ -132,19 +131,19 @@ class _Worker:
                 if not request["program"]:
                     check_network(request["watch"][0], self.module, self.shape)
                     return {"status": "ran", "got": [[]]}
-                for point, inputs in enumerate(request["points"]):
+                for inputs in request["points"]:
                     rows.append(self._run(request["program"], inputs, request["watch"]))
             finally:
                 _start_clock(0.0)
                 sys.setrecursionlimit(recursion)
         except _Hang:
-            return {"status": "hang", "point": point}
+            return {"status": "hang", "point": len(rows)}
         except (NotOffered, NotImplementedError) as error:
             return {"status": "absent", "message": _cut(str(error))}
         except Wrong as error:
             return {"status": "wrong", "message": _cut(str(error))}
         except BaseException as error:
-            return {**_failure(error, self.path), "point": point}
+            return {**_failure(error, self.path), "point": len(rows)}
         return {"status": "ran", "got": rows}
 
     def _run(self, program: str, inputs: dict[str, float], watch: list[str]) -> list[Any]:

@@ -151,9 +151,7 @@ def draw(
     if path is not None:
         _checked_path(path)
     if isinstance(what, Value):
-        scene = graph_scene(
-            what, fold=fold, around=around, radius=radius, limit=limit, edges=edges
-        )
+        scene = graph_scene(what, fold=fold, around=around, radius=radius, limit=limit, edges=edges)
     elif isinstance(what, (Network, Layer, Neuron)):
         if around is not None or radius is not None:
             raise OptionError(
@@ -162,11 +160,7 @@ def draw(
             )
         scene = network_scene(what, fold, limit)
     else:
-        hint = (
-            " Draw one of its elements, or their sum."
-            if isinstance(what, (list, tuple))
-            else ""
-        )
+        hint = " Draw one of its elements, or their sum." if isinstance(what, (list, tuple)) else ""
         raise OptionError(
             f"draw() takes a Value, a Network, a Layer or a Neuron; got {describe(what)}.{hint}"
         )

@@ -22,6 +22,9 @@ _PARAMETER: Final = re.compile(
     r"(?:(?P<layer>(?:.*\.)?layers\.\d+)\.)?(?P<neuron>neurons\.\d+)\.(?:weights\.\d+|bias)"
 )
 
+MANY_USES: Final = 8
+"""The neighbourhood of a value does not go on through one with more uses than this."""
+
 FEW: Final = 12
 """So many values that belong to no neuron are shown one by one."""
 
@@ -128,7 +131,7 @@ def _place(node: Value, stage: dict[int, int], after: dict[int, str]) -> str:
     if node.is_leaf:
         return "inputs"
     name = after.get(stage[id(node)])
-    return f"after {name}" if name else "before the network"
+    return f"after {re.sub(r'[.]neurons[.].*', '', name)}" if name else "before the network"
 
 
 def neighbourhood(
@@ -156,7 +159,7 @@ def neighbourhood(
         beyond = {
             id(x): x
             for node in ring
-            for x in (*node._prev, *users.get(id(node), ()))
+            for x in (*node._prev, *_few(users.get(id(node), ())))
             if id(x) not in found
         }
         room = limit - len(found)
@@ -168,3 +171,7 @@ def neighbourhood(
         ring = list(beyond.values())
         steps += bool(ring)
     return found, steps, False
+
+
+def _few(users: Sequence[Value]) -> Sequence[Value]:
+    return users if len(users) <= MANY_USES else ()

@@ -50,7 +50,7 @@ def _quoted(lines: list[str]) -> str:
 
 def mermaid(scene: Scene) -> str:
     """The picture in Mermaid's language, which GitHub and many editors draw."""
-    lines = [f"%% {' '.join(line.split())}" for line in (scene.title, *scene.caption)]
+    lines = [f"%% {re.sub('[<>&{}]', ' ', line)}" for line in (scene.title, *scene.caption)]
     lines.append("flowchart LR")
     opening = {"leaf": ("([", "])"), "fold": ("[[", "]]"), "stub": ("(", ")")}
     for i, box in enumerate(scene.boxes):

@@ -11,7 +11,7 @@ from chainrule.operation import NO_EDGE
 from chainrule.options import several
 from chainrule.value import _NO_GRAPH, Value, partial_derivatives, topological_order
 from chainrule.views.folding import Group, groups_of, neighbourhood
-from chainrule.views.scene import Box, Link, Scene, number, operation, shortened
+from chainrule.views.scene import Box, Link, Scene, number, operation, printable, shortened
 
 __all__ = ["FOLDS", "graph_scene"]
 
@@ -134,9 +134,13 @@ class _Picture:
 
     def near(self, centre: Value, radius: int | None) -> Scene:
         found, steps, cut = neighbourhood(self.order, centre, radius, self.limit)
-        name = centre.label or ("the result" if centre is self.root else operation(centre))
+        name = printable(centre.label) or (
+            "the result" if centre is self.root else operation(centre)
+        )
         far = "step" if steps == 1 else "steps"
-        words = f"{len(found):,} of {len(self.order):,} values: those within {steps} {far} of {name}"
+        words = (
+            f"{len(found):,} of {len(self.order):,} values: those within {steps} {far} of {name}"
+        )
         if cut:
             words += f" (not all of the last step: limit={self.limit})"
         if len(found) < len(self.order):
@@ -182,7 +186,7 @@ class _Picture:
     def _box(self, node: Value) -> Box:
         op = "" if node.is_leaf else operation(node)
         gradient = self._gradient(node)
-        name = node.label or op or "value"
+        name = printable(node.label) or op or "value"
         computed = f", computed by {op}" if op else ", given"
         return Box(
             title=shortened(node.label) if node.label else (op,) if op else ("value",),
@@ -238,7 +242,7 @@ class _Picture:
     # --- words ----------------------------------------------------------------------------
 
     def _title(self) -> str:
-        name = f" of {self.root.label}" if self.root.label else ""
+        name = f" of {printable(self.root.label)}" if self.root.label else ""
         return f"The graph{name}: {several(len(self.order), 'value')}"
 
     def _words(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ LINE: Final = 16.0
 MARGIN: Final = 16.0
 APART: Final = 14.0
 COLUMN_GAP: Final = 46.0
+CROWDED: Final = 160.0  # how much wider a gap may become where very many arrows cross it
 TEXT_GAP: Final = 34.0  # for arrows that carry text, beside its own width
 
 Point = tuple[float, float]
@@ -61,8 +62,8 @@ class _Extent:
         self.points = points
 
 
-def needed(module: str, what_for: str) -> Any:
-    """A module of the extra ``draw``.
+def needed(module: str, what_for: str, extra: str = "draw") -> Any:
+    """A module that an extra brings.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -73,7 +74,7 @@ def needed(module: str, what_for: str) -> Any:
         library = module.partition(".")[0]
         raise MissingExtraError(
             f"{what_for} needs {library}, which is not installed. "
-            "Install it with: pip install 'chainrule[draw]'"
+            f"Install it with: pip install 'chainrule[{extra}]'"
         ) from None
 
 
@@ -86,8 +87,12 @@ def size_of(box: Box) -> Point:
     return max(lines) * CHARACTER + 18.0, (len(box.title) + len(box.rows)) * LINE + 10.0
 
 
-def lay_out(scene: Scene) -> Layout:
+def lay_out(scene: Scene, gap: float = COLUMN_GAP) -> Layout:
     """Find a place for every box and a way for every link.
+
+    Args:
+        scene: the picture.
+        gap: the least room between two columns, in pixels.
 
     Raises:
         MissingExtraError: grandalf is not installed.
@@ -104,11 +109,14 @@ def lay_out(scene: Scene) -> Layout:
         edge.view = _Extent()
     graph = graphs.Graph(vertices, edges)
     text = max([len(line) for x in scene.links for line in x.texts], default=0)
+    if text:
+        gap = max(gap, TEXT_GAP + text * CHARACTER * 0.85)
+    gap += min(0.4 * max(0, len(edges) - len(sizes)), CROWDED)
     below = 0.0
     routes: dict[Any, list[Point]] = {}
     centres: dict[int, Point] = {}
     for component in graph.C:
-        _place(layouts.SugiyamaLayout(component), COLUMN_GAP if not text else _room(text))
+        _place(layouts.SugiyamaLayout(component), gap)
         ends = [(v.view.xy[0], v.view.w) for v in component.sV]
         top = min(x - w / 2 for x, w in ends)
         for vertex in component.sV:
@@ -132,10 +140,6 @@ def lay_out(scene: Scene) -> Layout:
     bottom = max(y + h for _, y, _, h in places) + MARGIN
     right = max(x + w for x, _, w, _ in places) + MARGIN
     return Layout(tuple(places), tuple(ways), right, bottom)
-
-
-def _room(text: int) -> float:
-    return TEXT_GAP + text * CHARACTER * 0.85
 
 
 def _place(sugiyama: Any, gap: float) -> None:

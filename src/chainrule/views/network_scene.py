@@ -93,8 +93,10 @@ def _by_layer(
         kind = "result" if i == len(layers) - 1 else "fold"
         boxes.append(Box((name,), activation, rows, kind, f"{name}, {activation}: {told}"))
     links = tuple(Link(i, i + 1) for i in range(len(layers)))
-    folded = f"each layer's neurons are folded into one box; {words[0]}" if words else (
-        "each layer's neurons are folded into one box; |grad|: the norm of its gradient"
+    folded = (
+        f"each layer's neurons are folded into one box; {words[0]}"
+        if words
+        else ("each layer's neurons are folded into one box; |grad|: the norm of its gradient")
     )
     return Scene(tuple(boxes), links, (folded,), title)
 

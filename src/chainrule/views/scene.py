@@ -12,7 +12,17 @@ from chainrule.symbol.notation import infix_precedence
 from chainrule.value import Value
 from chainrule.views.derivation import short
 
-__all__ = ["KINDS", "Box", "Link", "Scene", "number", "operation", "shortened", "width"]
+__all__ = [
+    "KINDS",
+    "Box",
+    "Link",
+    "Scene",
+    "number",
+    "operation",
+    "printable",
+    "shortened",
+    "width",
+]
 
 KINDS: Final = {
     "leaf": "given: an input, a parameter",
@@ -120,11 +130,21 @@ def shortened(label: str) -> tuple[str, ...]:
         >>> shortened("w"), shortened("layers.0.neurons.1.bias")
         (('w',), ('layers.0.neurons.1', 'bias'))
     """
-    label = " ".join("".join([c if c.isprintable() else " " for c in label]).split())
+    label = printable(label)
     stem, mark, last = label.partition(".weights." if ".weights." in label else ".bias")
     if mark and len(label) > LONGEST // 2:
         return _cut(stem), _cut(mark[1:] + last)
     return (_cut(label),)
+
+
+def printable(label: str) -> str:
+    r"""A label in one line, without what no file or page could hold.
+
+    Example:
+        >>> printable("two\nlines")
+        'two lines'
+    """
+    return " ".join("".join([c if c.isprintable() else " " for c in label]).split())
 
 
 def _cut(line: str) -> str:

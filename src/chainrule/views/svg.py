@@ -9,7 +9,7 @@ from typing import Final
 from chainrule.views.layout import CHARACTER, LINE, Layout
 from chainrule.views.scene import Box, Link, Scene, width
 
-__all__ = ["DARK", "LIGHT", "THEMES", "style", "svg"]
+__all__ = ["DARK", "LIGHT", "THEMES", "drawing", "style", "svg"]
 
 THEMES: Final = ("auto", "light", "dark")
 """Dark or light; ``auto`` as the reader's system is set."""
@@ -126,7 +126,8 @@ def drawing(scene: Scene, layout: Layout) -> str:
         for i, (x, route) in enumerate(zip(scene.links, layout.routes, strict=True))
     ]
     boxes = [
-        _box(x, i, place) for i, (x, place) in enumerate(zip(scene.boxes, layout.places, strict=True))
+        _box(x, i, place)
+        for i, (x, place) in enumerate(zip(scene.boxes, layout.places, strict=True))
     ]
     texts = [_texts(x, route) for x, route in zip(scene.links, layout.routes, strict=True)]
     return "".join([*links, *boxes, *texts])
@@ -175,7 +176,9 @@ def _box(box: Box, i: int, place: tuple[float, float, float, float]) -> str:
         at = x + w - 9.0 if end else x + 9.0
         anchor = ' text-anchor="end"' if end else ""
         top = y + 17.0 + LINE * line
-        parts.append(f'<text class="{kind}" x="{at:.1f}" y="{top:.1f}"{anchor}>{escape(text)}</text>')
+        parts.append(
+            f'<text class="{kind}" x="{at:.1f}" y="{top:.1f}"{anchor}>{escape(text)}</text>'
+        )
 
     for line, text in enumerate(box.title):
         write(line, text, "title")
