@@ -12,7 +12,7 @@ How a page is written:
 * ```` ```python torch ```` and ```` ```python jax ```` run where that library is installed.
 * ```` ```python no-run ```` is not run; an HTML comment in front of it says why.
 * ```` ```python from src/chainrule/value.py ```` quotes that file, where ``...`` on a line of
-  its own leaves lines out.
+  its own leaves lines out; remarks behind a line may be left out, too.
 * A fence without a language is a drawing, and nobody checks it.
 """
 
@@ -190,7 +190,7 @@ def check_quotation(block, file):
         if line.strip() == "...":
             pattern += r"(?:.*\n)*?"
         else:
-            pattern += rf"(?P=indent){re.escape(line)}\n" if line.strip() else r"\s*\n"
+            pattern += rf"(?P=indent){re.escape(line)}(?:  # .*)?\n" if line.strip() else r"\s*\n"
     pattern = pattern.replace("(?P=indent)", "(?P<indent> *)", 1)
     if not re.search("^" + pattern, path.read_text(encoding="utf-8"), re.MULTILINE):
         raise PageError(f"line {block.line}: {file} has no such lines")

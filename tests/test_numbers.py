@@ -171,7 +171,7 @@ def test_unary_plus_changes_nothing():
         (np.datetime64("2020-01-01"), "(a datetime64)", "an int or a float"),
         (Decimal("sNaN"), "(a Decimal)", "an int or a float"),
     ],
-    ids=str,
+    ids=lambda given: type(given).__name__,
 )
 def test_what_is_no_number_is_refused_by_name(given, named, advice):
     message = refusal(NotANumberError, Value, given)

@@ -21,12 +21,14 @@ from chainrule.errors import (
     ChainruleError,
     CompileMismatch,
     DataError,
+    GradientMismatch,
     GraphError,
     MissingExtraError,
     ModelFileError,
     NonFiniteError,
     NotANumberError,
     OptionError,
+    ParseError,
     ShapeError,
     TraceError,
 )
@@ -83,6 +85,7 @@ from chainrule.ops import sum as sum
 from chainrule.value import Value, topological_order
 
 if TYPE_CHECKING:
+    from chainrule.checking import check_gradients as check_gradients
     from chainrule.compiler import Compiled as Compiled
     from chainrule.compiler import compile as compile
     from chainrule.data import blobs as blobs
@@ -113,6 +116,9 @@ if TYPE_CHECKING:
     from chainrule.nn import mse_loss as mse_loss
     from chainrule.nonfinite import origin_of_nonfinite as origin_of_nonfinite
     from chainrule.nonfinite import strict as strict
+    from chainrule.parsing import parse as parse
+    from chainrule.symbol import Symbol as Symbol
+    from chainrule.symbol import formula as formula
     from chainrule.transforms import count_passes as count_passes
     from chainrule.transforms import grad as grad
     from chainrule.transforms import gradients as gradients
@@ -125,10 +131,18 @@ if TYPE_CHECKING:
     from chainrule.views import draw as draw
     from chainrule.views import explain as explain
     from chainrule.views import step_through as step_through
+    from chainrule.views.plots import plot_activations as plot_activations
+    from chainrule.views.plots import plot_decision_boundary as plot_decision_boundary
+    from chainrule.views.plots import plot_gradient_flow as plot_gradient_flow
+    from chainrule.views.plots import plot_history as plot_history
 
 __version__ = "0.1.0"
 
 _LATER = {
+    "parse": "chainrule.parsing",
+    "formula": "chainrule.symbol",
+    "Symbol": "chainrule.symbol",
+    "check_gradients": "chainrule.checking",
     "Compiled": "chainrule.compiler",
     "compile": "chainrule.compiler",
     "blobs": "chainrule.data",
@@ -171,6 +185,10 @@ _LATER = {
     "draw": "chainrule.views",
     "explain": "chainrule.views",
     "step_through": "chainrule.views",
+    "plot_activations": "chainrule.views.plots",
+    "plot_decision_boundary": "chainrule.views.plots",
+    "plot_gradient_flow": "chainrule.views.plots",
+    "plot_history": "chainrule.views.plots",
 }
 """What is imported at its first use, so that ``import chainrule`` stays fast, by module."""
 
@@ -208,6 +226,7 @@ __all__ = [
     "DataError",
     "Dual",
     "EarlyStopping",
+    "GradientMismatch",
     "GraphError",
     "History",
     "Layer",
@@ -218,8 +237,10 @@ __all__ = [
     "NonFiniteError",
     "NotANumberError",
     "OptionError",
+    "ParseError",
     "RMSprop",
     "ShapeError",
+    "Symbol",
     "TraceError",
     "Value",
     "acos",
@@ -229,6 +250,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "blobs",
+    "check_gradients",
     "circle",
     "clip_norm",
     "clip_value",
@@ -246,6 +268,7 @@ __all__ = [
     "exp",
     "explain",
     "expm1",
+    "formula",
     "gelu",
     "grad",
     "gradients",
@@ -275,7 +298,12 @@ __all__ = [
     "no_grad",
     "not_equal",
     "origin_of_nonfinite",
+    "parse",
     "pick",
+    "plot_activations",
+    "plot_decision_boundary",
+    "plot_gradient_flow",
+    "plot_history",
     "read_csv",
     "relu",
     "sigmoid",

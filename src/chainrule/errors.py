@@ -23,6 +23,7 @@ given, what was expected, and what to do.
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "describe",
     "users_line",
 ]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class ChainruleError(Exception):
@@ -160,10 +163,6 @@ def users_line() -> str:
         'line 1 of <doctest ...>'
     """
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return f"line {frame.f_lineno} of {frame.f_code.co_filename}"
-
-
-def _is_ours(module: object) -> bool:
-    return isinstance(module, str) and (module == "chainrule" or module.startswith("chainrule."))

@@ -108,6 +108,15 @@ class Source:
 Spelled = tuple[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _CrossEntropy:
+    """Logits, the index of the right one, and a name for the softmax."""
+
+    logits: Take
+    index: Take
+    shares: str
+
+
 class _Writer:
     def __init__(self, program: Program, wanted: int | None) -> None:
         self.program = program
@@ -128,6 +137,52 @@ class _Writer:
             if isinstance(s, Elementwise) and s.target.differentiable
         }
         self.masked = self._masked()
+        self.cross_entropies = self._cross_entropies()
+
+    def _cross_entropies(self) -> dict[int, _CrossEntropy | None]:
+        """Three statements that are the cross-entropy of logits, by the last one's id.
+
+        ``logsumexp(z - pick(t, z))`` shares its exponentials with its derivative if it
+        is computed as one.  The first two of the statements stand for None.
+        """
+        made = {s.target: s for s in self.program.statements}
+        uses: dict[Group, int] = {}
+        for statement in self.program.statements:
+            for take in takes_of(statement):
+                uses[take.group] = uses.get(take.group, 0) + 1
+        found: dict[int, _CrossEntropy | None] = {}
+        for last in self.program.statements:
+            if not (isinstance(last, Reduce) and last.op.name == "logsumexp"):
+                continue
+            centred = made.get(last.rows[0].group)
+            if not (isinstance(centred, Elementwise) and centred.op.name == "sub"):
+                continue
+            logits, chosen = centred.operands
+            picking = made.get(chosen.group)
+            if (
+                isinstance(picking, Reduce)
+                and picking.op.name == "pick"
+                and last.target.size == picking.target.size == 1
+                and all(
+                    len(rows) == 1 and (rows[0].index[0] == np.arange(logits.group.size)).all()
+                    for rows in (last.rows, picking.rows)
+                    if rows[0].index.shape[1] == logits.group.size
+                )
+                and len(last.rows) == len(picking.rows) == 1
+                and last.rows[0].index.shape[1] == picking.rows[0].index.shape[1]
+                and _subscript(logits.index, logits.group.size) == ""
+                and picking.rows[0].group is logits.group
+                and picking.rows[0].index.shape[1] == logits.group.size
+                and logits.group.batched
+                and picking.leading[0].group.batched
+                and uses[centred.target] == uses[picking.target] == 1
+                and not self.masked & {last.target, centred.target, picking.target, logits.group}
+                and not {take.group for take in self.program.outputs}
+                & {centred.target, picking.target}
+            ):
+                found[id(centred)] = found[id(picking)] = None
+                found[id(last)] = _CrossEntropy(logits, picking.leading[0], self.fresh("p"))
+        return found
 
     # --- names -----------------------------------------------------------------------------
 
@@ -324,6 +379,14 @@ class _Writer:
         lines = []
         for statement in self.program.statements:
             target = statement.target
+            if id(statement) in self.cross_entropies:
+                entropy = self.cross_entropies[id(statement)]
+                if entropy is not None:
+                    made = f"{target.name}, {entropy.shares}"
+                    call = f"cross_entropy({self._lead(entropy.index)}, {self._whole(entropy)})"
+                    nodes = statement.nodes + 1 + entropy.logits.group.size
+                    lines.append(f"{made} = {call}  # {nodes} scalar nodes")
+                continue
             text, precedence = self.speller_of(statement)
             uses = consumers.get(target, [])
             if not uses and target not in returned and target not in keep:
@@ -347,6 +410,9 @@ class _Writer:
                 nodes += stands_for[statement.operands[0].group]
             lines.append(f"{target.name} = {text}  # {nodes} scalar node{'s' * (nodes > 1)}")
         return lines
+
+    def _whole(self, entropy: _CrossEntropy) -> str:
+        return self.vector(entropy.logits)[0]
 
     def speller_of(self, statement: Statement) -> Spelled:
         if isinstance(statement, Elementwise):
@@ -483,6 +549,12 @@ class _Writer:
             target = statement.target
             if target.differentiable and target in self.given:
                 adjoint = self._settle(target)
+                entropy = self.cross_entropies.get(id(statement))
+                if entropy is not None:
+                    slope = f"less_one_at({self._lead(entropy.index)}, {entropy.shares})"
+                    logits = entropy.logits
+                    self._give(logits.group, logits.index, f"{adjoint} * {slope}", target)
+                    continue
                 if isinstance(statement, Elementwise):
                     self._back_elementwise(statement, adjoint)
                 elif isinstance(statement, Reduce):

@@ -15,10 +15,12 @@ from chainrule.errors import ShapeError
 
 __all__ = [
     "beside",
+    "cross_entropy",
     "elu",
     "erf",
     "gelu",
     "leaky_relu",
+    "less_one_at",
     "log_sigmoid",
     "logsumexp",
     "masked_product",
@@ -114,6 +116,31 @@ def softmax(x: Array, y: Array) -> Array:
     weights: Array = np.exp(x - y)
     weights /= weights.sum(axis=-1, keepdims=True)
     return weights
+
+
+def cross_entropy(index: Array, logits: Array) -> tuple[Array, Array]:
+    """The loss ``logsumexp(logits - logits[index])`` of each row, and the softmax."""
+    places = _places(index, logits.shape[-1])
+    top = logits.max(axis=-1, keepdims=True)
+    shares = np.exp(logits - top)
+    total = shares.sum(axis=-1, keepdims=True)
+    chosen = logits[np.arange(len(logits)), places[:, 0]][:, None]
+    large = total.min() >= 1.5  # never true of nan
+    loss = np.log(total) - (chosen - top) if large else logsumexp(logits - chosen)
+    shares /= total
+    return loss, shares
+
+
+def less_one_at(index: Array, shares: Array) -> Array:
+    """The derivative of the cross-entropy by each logit: the softmax, less 1 at the index.
+
+    There it is minus the sum of the others, which is exact even where it is tiny.
+    """
+    rows, places = np.arange(len(shares)), index[:, 0].astype(np.intp)
+    slopes = shares.copy()
+    slopes[rows, places] = 0.0
+    slopes[rows, places] = -slopes.sum(axis=-1)
+    return slopes
 
 
 def beside(*pieces: Array) -> Array:

@@ -224,8 +224,11 @@ class AdapterShape:
         name = self.NAMES[symbol]
         if hasattr(self.adapter, name):
             return self._call(name, a, b)
-        if symbol == "<" or (a is not None and isinstance(a, int | float)):
-            raise NotOffered(f"2 {symbol} a")
+        left, right = SPECIAL[symbol]
+        on_left = self.is_value(a)
+        method = left if on_left else right
+        if symbol == "<" or not hasattr(a if on_left else b, method):
+            raise NotOffered(f"a {symbol} b" if on_left else f"2 {symbol} a")
         return PLAIN[symbol](a, b)
 
     def unary(self, name: str, a: Any) -> Any:

@@ -38,6 +38,10 @@ DUNDERS: Final = frozenset(
 MATH: Final = re.compile(r"__?(exp|sqrt|tanh|log|sigmoid|relu|sin|cos|power|backward)_{0,2}")
 
 
+IMPORTED: Final = re.compile(r"value|scalar|variable|var|node|tensor", re.IGNORECASE)
+"""What an engine is called that a file imports from the file beside it."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """A mistake that the source itself shows.
@@ -79,7 +83,15 @@ def find_engine(tree: ast.Module) -> str:
         return own + sum(score(base) for base in bases if base is not node)
 
     best = max(reversed(classes.values()), key=score, default=None)
-    return best.name if best is not None and score(best) >= 1 and _operators(best, classes) else ""
+    if best is not None and _operators(best, classes):
+        return best.name
+    imported = [
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    return next((name for name in imported if IMPORTED.fullmatch(name)), "")
 
 
 def _operators(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
@@ -185,6 +197,15 @@ def is_plausible(tree: ast.Module, class_name: str, fault: str, backward: str) -
     text = ast.unparse(node) if node is not None else ""
     loops = "for " in text or "while " in text
     reverses = "reversed(" in text or "[::-1]" in text or ".reverse()" in text
+    kind, _, op = fault.partition(":")
+    if kind == "assigned":
+        if op == "all":
+            names = ("+", "*", "**", "relu", "tanh", "exp", "sigmoid")
+            methods = [m for name in names for m in methods_of(f"assigned:{name}")]
+            rules = [_definition(tree, name, class_name, None) for name in methods]
+            return _assigns(node) or sum(map(_assigns, rules)) > 1
+        rules = [_definition(tree, name, class_name, None) for name in methods_of(fault)]
+        return any(_assigns(rule) for rule in rules)
     match fault:
         case "hidden backward":
             return hides
@@ -197,6 +218,16 @@ def is_plausible(tree: ast.Module, class_name: str, fault: str, backward: str) -
         case "growing labels":
             return start is not None and "join" in ast.unparse(start)
     return True
+
+
+def _assigns(node: ast.FunctionDef | None) -> bool:
+    """Whether a gradient is set there to something computed."""
+    return node is not None and any(
+        isinstance(inner, ast.Assign)
+        and isinstance(inner.targets[0], ast.Attribute)
+        and "grad" in ast.unparse(inner.value)
+        for inner in ast.walk(node)
+    )
 
 
 def static_findings(tree: ast.Module, class_name: str) -> list[Finding]:

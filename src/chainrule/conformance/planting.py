@@ -112,6 +112,14 @@ def _rules() -> list[Plant]:
         plants += _everywhere(f"assigned:{op}", op, "grad +=", "grad =", ["closures"])
         plants += _everywhere(f"no upstream:{op}", op, " * out.grad", "", ["closures"])
         plants += _everywhere(f"no upstream:{op}", op, " * grad", "", ["classes"])
+    for op in ("+", "*"):
+        for operand in ("self", "other"):
+            old = f"{operand}.grad +="
+            plants += _everywhere(f"assigned:{op}", op, old, f"{operand}.grad =", ["closures"])
+    plants += [
+        Plant("no upstream:*", "closures", (("Value.__mul__", "+= y * out.grad", "+= y"),)),
+        Plant("no upstream:*", "closures", (("Value.__mul__", "+= x * out.grad", "+= x"),)),
+    ]
     for op in ("+", "*", "**", "tanh", "relu", "exp", "sigmoid"):
         plants += _everywhere(
             f"no gradient:{op}", op, "        out._backward = _backward\n", "", ["closures"]

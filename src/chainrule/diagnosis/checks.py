@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from chainrule.diagnosis.paths import signal, strongest_path
 from chainrule.diagnosis.report import Finding, listed
-from chainrule.nn.inspection import Inspection
+from chainrule.nn.inspection import Inspection, LayerInspection
 from chainrule.options import several
 
 __all__ = [
@@ -31,6 +31,9 @@ LEARNED: Final = 0.2
 
 MOST_SATURATED: Final = 0.5
 """The share of a layer's outputs on the flat ends from which it is a finding."""
+
+HARMFUL: Final = 0.15
+"""The mean slope of such a layer, as a share of the steepest, below which it does harm."""
 
 MOST_DEAD: Final = 0.5
 """The share of a layer's neurons above which it is a finding."""
@@ -105,7 +108,7 @@ def saturated(seen: Inspection, *, but_first: bool) -> Finding | None:
         seen: the network at work.
         but_first: leave the first layer out, as it is known why it is.
     """
-    shares = [float(layer.flat.mean()) for layer in seen.layers[:-1]]
+    shares = [_flat(layer) for layer in seen.layers[:-1]]
     shares.append(_stuck(seen))
     sick = [
         i
@@ -150,6 +153,14 @@ def saturated(seen: Inspection, *, but_first: bool) -> Finding | None:
         "that passes the layer.",
         tuple(remedies),
     )
+
+
+def _flat(layer: LayerInspection) -> float:
+    """The share of outputs on flat ends; 0 where the others keep the gradient alive."""
+    steepest = np.array([s.steepest if s.kind == "bounded" else math.nan for s in layer.shapes])
+    relative = np.abs(layer.slopes) / steepest
+    alive = not np.isfinite(relative).any() or np.nanmean(relative) > HARMFUL
+    return 0.0 if alive else float(layer.flat.mean())
 
 
 def _stuck(seen: Inspection) -> float:

@@ -77,7 +77,7 @@ def rate_by_history(history: Any, seen: Inspection) -> Finding | None:
     if min(half) > 1.05 * losses[0]:
         shown = f"over {run} the loss rose from {losses[0]:.4g} to {losses[-1]:.4g}."
         return _too_high(lr, shown, None)
-    if rises > 0.3 and jumps > 0.2:
+    if rises > 0.3 and jumps > 0.3:
         shown = (
             f"in the second half of {run} the loss rose in {100 * rises:.0f} % of them, and "
             f"jumped by {100 * jumps:.0f} % of its size on average."

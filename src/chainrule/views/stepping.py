@@ -36,7 +36,7 @@ __all__ = ["StepThrough", "step_through"]
 DIGITS: Final = 4
 """To so many digits are numbers written in the graph; beside it they have six."""
 
-FLOW_GAP: Final = 74.0
+FLOW_GAP: Final = 82.0
 """Room between columns, in pixels, for what flows back along the arrows."""
 
 MOST_PATHS: Final = 100
