@@ -28,7 +28,7 @@ def test_the_program_stands_beside_the_neurons(run):
     assert (status, err) == (0, "")
     assert out.startswith("Network 2 -> 8 'tanh' -> 1 'linear': 33 parameters\nLoss: mse\n")
     for expected in (
-        "58 scalar nodes became 5 statements",
+        "58 scalar nodes became 5 statements.\n",
         "  layers.0  8 neurons: tanh(b + w0*x0 + w1*x1)\n",
         "  layers.1  1 neuron: b + w0*x0 + w1*x1 + ... + w7*x7\n",
         "  loss      mse(output, y)\n",
@@ -98,7 +98,7 @@ def test_a_saved_network(run, tmp_path, monkeypatch):
     assert "# layers.0: 2 neurons x (3 products, 3 sums)" in out
     assert "# layers.0: 2 neurons x (1 elu)" in out
     _, out, _ = run("compile model.json --loss cross_entropy --show")
-    assert "logsumexp" in out
+    assert "  # loss: 1 pick, 2 differences, 1 logsumexp\n  loss, p1 = cross_entropy(" in out
     status, _, err = run("compile model.json --activation relu")
     assert status == 1
     assert "the one in the file has its own" in err

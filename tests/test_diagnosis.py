@@ -8,12 +8,13 @@ import warnings
 import numpy as np
 import pytest
 
-from chainrule import SGD, Adam, Network, Value, blobs, circle, diagnose, exp, moons, spiral, xor
+import chainrule
+from chainrule import SGD, Adam, Network, Neuron, blobs, circle, diagnose, exp, moons, spiral, xor
 from chainrule.diagnosis import Finding, gradient_decay
 from chainrule.diagnosis.paths import strongest_path
 from chainrule.diagnosis.report import NAMES
 from chainrule.errors import DataError, OptionError, ShapeError
-from chainrule.nn import History
+from chainrule.nn import LOSSES, History
 from chainrule.nn.inspection import inspect_network, shape_of
 
 MOONS = moons(40, seed=1)
@@ -104,7 +105,7 @@ DEAD = [
 SATURATED = [
     (deep([8], "tanh", factor=20.0), MOONS, {}),
     (deep([8, 8], "tanh", "normal", factor=10.0), CIRCLE, {"loss": BCE}),
-    (deep([4], "sigmoid", factor=40.0), xor(), {}),
+    (deep([4], "sigmoid", factor=60.0), CIRCLE, {}),
     (deep([16, 16, 16], "sigmoid", "normal", factor=10.0), BLOBS, {}),
     (deep([6, 6], "erf", "he_normal", factor=12.0), SPIRAL, {}),
     (biased(deep([8], "tanh"), 7.0, [0]), MOONS, {"loss": BCE}),
@@ -240,3 +241,231 @@ def test_more_healthy_networks():
     assert diagnose(own, *MOONS, loss=lambda p, t: (p - t) ** 2).healthy
     vector = Network([2, 8, 2], "tanh", "sigmoid", seed=2)
     assert diagnose(vector, xor()[0], [[0, 1], [1, 0], [1, 0], [0, 1]]).healthy
+
+
+# --- what it says -------------------------------------------------------------------------------
+
+
+def test_every_name_has_sick_networks_and_there_are_enough_of_both_kinds():
+    assert set(SICK) == set(NAMES)
+    assert min(map(len, SICK.values())) >= 6
+    assert sum(map(len, SICK.values())) >= 70
+    assert len([*healthy_cases()]) >= 30
+
+
+def test_vanishing_tells_slopes_from_weights_along_a_path():
+    by_slopes = diagnose(deep([8] * 9, "sigmoid", "he_normal"), *MOONS).findings[0]
+    assert "at most 0.25^9 = 3.8e-06" in by_slopes.evidence
+    assert "sigmoid's is at most 0.25" in by_slopes.cause
+    assert by_slopes.remedies[0].startswith("Use relu")
+    by_weights = diagnose(deep([8] * 4, "tanh", factor=0.1), *MOONS).findings[0]
+    assert "its weights" in by_weights.cause
+    assert by_weights.remedies[0].startswith("Start from weights that suit the width")
+    assert by_slopes.layers[0] == by_weights.layers[0] == "layers.0"
+
+
+def test_the_strongest_path_is_the_strongest():
+    net = Network([2, 3, 4, 3, 1], "tanh", seed=5)
+    seen = inspect_network(net, *MOONS)
+    path = strongest_path(seen, 7)
+    first, second, third, last = seen.layers
+    products = [
+        abs(
+            first.slopes[7, i]
+            * second.weights[j, i]
+            * second.slopes[7, j]
+            * third.weights[k, j]
+            * third.slopes[7, k]
+            * last.weights[0, k]
+        )
+        for i in range(3)
+        for j in range(4)
+        for k in range(3)
+    ]
+    assert path.slope_product * path.weight_product == pytest.approx(max(products))
+    assert path.neurons[-1] == 0
+    assert len(path.slopes) == len(path.weights) == 3
+    assert path.bound == 1.0
+
+
+def test_the_inspection_agrees_with_backpropagation():
+    net = Network([2, 5, 3, 1], "gelu", "sigmoid", seed=5)
+    seen = inspect_network(net, *MOONS, "binary_cross_entropy")
+    losses = [LOSSES[BCE](net(row), t) for row, t in zip(*MOONS, strict=True)]
+    mean = chainrule.mean(losses)
+    mean.backward()
+    measured = np.concatenate([layer.gradients.ravel() for layer in seen.layers])
+    np.testing.assert_allclose(measured, [p.grad for p in net.parameters()], rtol=1e-12)
+    assert seen.mean_loss == pytest.approx(mean.data)
+    # The chain rule by hand: what a layer gets, from what the one behind it got.
+    for below, above in zip(seen.layers, seen.layers[1:], strict=False):
+        by_hand = (above.by_sum @ above.weights) * below.slopes
+        np.testing.assert_allclose(below.by_sum, by_hand, rtol=1e-12)
+
+
+def test_non_finite_says_where_it_arose_and_for_which_row():
+    net = deep([4], "log", output="linear")
+    finding = diagnose(net, *MOONS).findings[0]
+    assert finding.name == "non-finite"
+    assert finding.evidence.startswith("for row 0, log(layers.0.neurons.")
+    assert "log needs an operand above 0" in finding.evidence
+
+
+def test_a_history_that_diverged_or_zigzagged_blames_the_learning_rate():
+    net = Network([1, 6, 1], "linear", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        history = net.fit(*LINE, lr=4.0, epochs=200)
+    assert "became" in history.stopped
+    found = diagnose(net, *LINE, history=history)
+    assert found.names[0] == "learning rate too high"
+    assert "the training ended because" in found.findings[0].evidence
+    fresh = Network([1, 6, 1], "tanh", "linear", seed=1)
+    zigzag = History(loss=[1.0, 2.0, 0.5, 2.0, 0.5, 2.0, 0.5, 2.0], lr=[0.5] * 8, rows=21)
+    assert diagnose(fresh, *LINE, history=zigzag).names == ["learning rate too high"]
+    falling = History(loss=[2.0 * 0.8**n for n in range(8)], lr=[0.1] * 8, rows=21)
+    assert diagnose(fresh, *LINE, history=falling).healthy
+    still = History(loss=[1.5] * 8, lr=[1e-6] * 8, rows=21, optimizer="SGD(lr=1e-06)")
+    assert diagnose(fresh, *LINE, history=still).names == ["learning rate too low"]
+
+
+def test_names_of_columns_come_from_the_model():
+    net = deep([8], "tanh")
+    net.meta["features"] = ["age", "income"]
+    finding = diagnose(net, *multiplied(MOONS, 1.0, 5e4)).findings[0]
+    assert finding.evidence.startswith("income has values of size")
+
+
+def test_a_first_layer_that_makes_up_for_large_inputs_is_healthy():
+    X, y = multiplied(MOONS, 1000.0, 0.01)
+    net = deep([8], "tanh")
+    assert diagnose(net, X, y).names == ["unscaled inputs"]
+    for neuron in net.layers[0].neurons:
+        neuron.weights[0].data /= 1000.0
+        neuron.weights[1].data /= 0.01
+    assert diagnose(net, X, y).healthy
+
+
+def test_two_twins_among_different_neurons_are_found():
+    net = deep([8], "tanh")
+    first, last = net.layers
+    assert diagnose(net, *MOONS).healthy
+    for mine, theirs in zip(
+        first.neurons[2].parameters(), first.neurons[5].parameters(), strict=True
+    ):
+        mine.data = theirs.data
+    assert diagnose(net, *MOONS).healthy  # what they pass on still tells them apart
+    last.neurons[0].weights[2].data = last.neurons[0].weights[5].data
+    found = diagnose(net, *MOONS)
+    assert found.layers[0].twins == 1
+    assert found.findings[0].evidence.startswith("2 of the 8 neurons of layers.0")
+
+
+def test_the_figures_of_a_layer():
+    net = Network([1, 2, 1], "relu", "linear", seed=1)
+    first, last = net.layers
+    for p, x in zip(net.parameters(), [1.0, 0.0, -1.0, -5.0, 2.0, 1.0, 0.0], strict=True):
+        p.data = x
+    found = diagnose(net, [[1.0], [3.0]], [0.0, 1.0], lr=0.5)
+    hidden, output = found.layers
+    assert (hidden.neurons, hidden.activation, hidden.dead) == (2, "relu", (1,))
+    assert (hidden.output_mean, output.output_mean) == (1.0, 4.0)  # of 1, 0, 3, 0; of 2, 6
+    # Rows' losses are 4 and 25, their derivatives by the output 4 and 10.
+    assert found.loss == 14.5
+    assert output.signal == 7.0
+    assert (hidden.signal, hidden.gradient_zeros) == (7.0, 0.5)
+    assert hidden.gradient_max == (8.0 * 1.0 + 20.0 * 3.0) / 2.0
+    step = 0.5 * math.hypot((4.0 * 1.0 + 10.0 * 3.0) / 2.0, 7.0)
+    assert output.update_to_weight == pytest.approx(step / math.sqrt(5.0))
+    assert len(first.neurons) == 2
+    assert last.neurons[0].bias.data == 0.0
+
+
+def test_it_touches_nothing():
+    net = deep([8, 8], "tanh")
+    net(MOONS[0][0]).backward()
+    before = [(p.data, p.grad) for p in net.parameters()]
+    optimizer = Adam(net.parameters(), lr=0.1)
+    random.seed(3)
+    state = random.getstate()
+    diagnose(net, *MOONS, optimizer=optimizer, lr=0.3)
+    assert [(p.data, p.grad) for p in net.parameters()] == before
+    assert (optimizer.lr, optimizer.steps) == (0.1, 0)
+    assert random.getstate() == state
+
+
+def test_of_many_rows_some_are_taken():
+    X, y = blobs(20_000, centers=2, seed=1)
+    found = diagnose(Network([2, 30, 1], "tanh", seed=1), X, y)
+    assert found.total_rows == 20_000
+    assert 1000 < found.rows < 5000
+    assert f"on {found.rows:,} rows of 20,000, evenly spaced" in str(found)
+
+
+def test_report_and_dictionary():
+    found = diagnose(deep([8], "tanh", factor=20.0), *MOONS, lr=0.1)
+    lines = str(found).splitlines()
+    assert lines[0] == "1 finding: saturated"
+    assert "saturated (layers.0, layers.1)" in lines
+    assert max(map(len, lines)) <= 120
+    assert repr(found) == "<Diagnosis: saturated>"
+    assert repr(diagnose(deep([8], "tanh"), *MOONS)) == "<Diagnosis: healthy>"
+    kept = json.loads(json.dumps(found.to_dict()))
+    assert kept["findings"][0]["name"] == "saturated"
+    assert kept["layers"][0]["name"] == "layers.0"
+    for name, cases in SICK.items():
+        net, data, settings = cases[0]
+        finding = next(f for f in diagnose(net, *data, **settings).findings if f.name == name)
+        assert isinstance(finding, Finding)
+        assert finding.evidence
+        assert finding.cause
+        assert len(finding.remedies) >= 2
+        assert all(text[0].isupper() and text.endswith(".") for text in finding.remedies)
+
+
+def test_activations_are_known_by_what_they_do():
+    kinds = {name: shape_of(name).kind for name in ("sigmoid", "tanh", "erf", "atan")}
+    assert set(kinds.values()) == {"bounded"}
+    for name in ("relu", "elu", "gelu", "silu", "softplus"):
+        assert shape_of(name).kind == "one-sided"
+    assert shape_of("leaky_relu").kind == "other"
+    assert shape_of("linear").kind == shape_of(lambda x: x).kind == "linear"
+    assert shape_of(lambda x: 3.0 / (1.0 + exp(-x))).kind == "bounded"
+    assert shape_of(doubled).name == "doubled"
+    assert shape_of(lambda x: 1.0).steepest == 0.0
+
+
+def test_decay_keeps_to_the_bound_where_weights_cannot_help():
+    shares = gradient_decay(6, "sigmoid", lambda n, m, source: 1.0 / n)
+    assert shares[0] == 1.0
+    for n, share in enumerate(shares[1:], 1):
+        assert 0.0 < share <= 0.25**n
+    assert gradient_decay(6, "linear", lambda n, m, source: 1.0) == [
+        1.0,
+        *[8.0**n for n in range(6)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "error", "said"),
+    [
+        ((Neuron(2), *MOONS), {}, OptionError, "looking into layers takes a Network"),
+        ((deep([4], "tanh"), [[1.0]], [1.0]), {}, ShapeError, "each row of X has 1 numbers"),
+        ((deep([4], "tanh"), MOONS[0], [1.0]), {}, ShapeError, "one target per row"),
+        ((deep([4], "tanh"), [[math.nan, 1.0]], [1.0]), {}, DataError, r"X\[0\]\[0\] is nan"),
+        ((deep([4], "tanh"), *THREE), {"loss": BCE}, DataError, r"y\[2\] = 2.0: binary_cross"),
+        ((deep([4], "tanh"), *MOONS), {"loss": "mae"}, OptionError, "unknown loss 'mae'"),
+        ((deep([4], "tanh"), *MOONS), {"optimizer": "adm"}, OptionError, "optimizer must be"),
+        ((deep([4], "tanh"), *MOONS), {"lr": -1.0}, OptionError, "lr must be"),
+        ((deep([4], "tanh"), *MOONS), {"history": [1.0]}, OptionError, "what fit returned"),
+        (
+            (deep([4], "tanh"), *MOONS),
+            {"loss": "cross_entropy"},
+            ShapeError,
+            "one output per class",
+        ),
+    ],
+)
+def test_bad_input_is_explained(arguments, settings, error, said):
+    with pytest.raises(error, match=said):
+        diagnose(*arguments, **settings)

@@ -350,8 +350,8 @@ def _path_lines(path: tuple[Value, ...]) -> list[str]:
 def _line(node: Value) -> str:
     """A step of the path: ``loss = w * sqrt(x) = 0``."""
     if node.is_leaf:
-        return f"{node.label} = {node._data:g}" if node.label else _name(node)
-    return f"{node.label} = " * bool(node.label) + f"{_spelled(node, 2)} = {node._data:g}"
+        return f"{_text(node.label)} = {node._data:g}" if node.label else _name(node)
+    return f"{_text(node.label)} = " * bool(node.label) + f"{_spelled(node, 2)} = {node._data:g}"
 
 
 def _known(node: Value) -> list[str]:
@@ -366,13 +366,18 @@ def _name(x: Value | float, depth: int = 2) -> str:
     """A label, or else what the value was computed from."""
     if not isinstance(x, Value):
         return f"{x:g}"
-    return x.label or _spelled(x, depth)
+    return _text(x.label) or _spelled(x, depth)
+
+
+def _text(label: object) -> str:
+    """A label on one line, with nothing in it that a terminal would obey."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(label))
 
 
 def _spelled(node: Value, depth: int = 3) -> str:
     """A node as an operation on its operands, cut off where it becomes deep or wide."""
     if node.is_leaf:
-        return node.label or f"Value({node._data:g})"
+        return _text(node.label) or f"Value({node._data:g})"
     if depth == 0:
         return "..."
     op = ROWS.get(node._op)
@@ -382,5 +387,5 @@ def _spelled(node: Value, depth: int = 3) -> str:
         return f"-{names[0]}" if op is ops.neg else f" {op.symbol} ".join(names)
     if len(names) > _SHOWN_OPERANDS:
         names[-1] = f"... {len(node.operands)} operands"
-    called = op.name if op is not None else node._op or "a hand-made operation"
+    called = op.name if op is not None else _text(node._op) or "a hand-made operation"
     return f"{called}({', '.join(names)})"

@@ -215,8 +215,8 @@ class _Parser:
         number = float(token.text)
         if math.isinf(number):
             raise self._error(
-                f"{token.text} is larger than any float (about 1.8e308); write inf if infinity "
-                "is meant",
+                f"{token.text[:20]}{'...' * (len(token.text) > 20)} is larger than any float "
+                "(about 1.8e308); write inf if infinity is meant",
                 token.column,
             )
         return Symbol(number)

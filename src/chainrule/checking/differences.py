@@ -236,7 +236,7 @@ def _limit(steps: list[float], quotients: list[float], noise: list[float], power
             if k == 0:
                 doubt = 2.0 * abs(row[0] - smaller[0])
             else:
-                shrunk = (steps[m] / steps[m + k]) ** power
+                shrunk = min(steps[m] / steps[m + k], 1e100) ** power  # squared, it stays finite
                 amplified *= (shrunk + 1.0) / (shrunk - 1.0)
                 row.append(smaller[k - 1] + (smaller[k - 1] - row[k - 1]) / (shrunk - 1.0))
                 doubt = max(abs(row[k] - smaller[k - 1]), abs(row[k] - row[k - 1]))

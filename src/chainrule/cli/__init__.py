@@ -25,10 +25,13 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: Final = {
     "train": "Train a network, and show what it learned.",
     "predict": "Use a saved network on the rows of a CSV file.",
+    "diagnose": "Say why a saved network does not learn.",
+    "vanish": "Show how gradients shrink in deep networks, layer by layer.",
     "explain": "Explain a formula and its gradients, step by step.",
     "compile": "Show the matrix program hidden in the neurons of a network.",
     "check": "Judge somebody's own engine, and name its mistake.",
     "exercise": "Write your own engine, step by step.",
+    "compare": "Train here and in PyTorch, and compare every number.",
     "info": "Show versions, and which optional parts are installed.",
 }
 """Each command, in the order of ``chainrule --help``, with the sentence shown there."""

@@ -42,8 +42,15 @@ def command(network: str, activation: str | None, loss: str | None, shown: bool)
     net, measure = _network(network, activation, loss)
     program = _compiled(net, measure)
     out = console()
-    found = textwrap.wrap(f"{program.report}.", WIDTH)
-    show(out, *textwrap.wrap(str(net)[1:-1], WIDTH), f"Loss: {measure}", *found)
+    found = program.report
+    show(
+        out,
+        *textwrap.wrap(str(net)[1:-1], WIDTH),
+        f"Loss: {measure}",
+        f"{found.scalar_nodes:,} scalar nodes became {found.statements:,} statements.",
+        f"Compiled in {1000 * found.seconds:.1f} ms; {found.bytes_per_example:,} bytes per row.",
+        *textwrap.wrap(found.note, WIDTH),
+    )
     if shown:
         show(out, *_lines(net, measure, program))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -73,10 +74,11 @@ def command(
     found = diagnose(net, X, y, loss=measure, optimizer=optimizer, lr=lr, batch_size=batch_size)
     show(console(), *str(found).splitlines())
     if plot is not None:
-        figure, (left, right) = new_figure(11.0, 4.4, columns=2)
-        if "gradient" in found.plottable:
-            plot_gradient_flow(net, X, y, loss=measure, ax=left)
-        plot_activations(net, X, ax=right)
+        gradients = all(math.isfinite(layer.gradient_mean) for layer in found.layers)
+        figure, axes = new_figure(5.5 + 5.5 * gradients, 4.4, columns=1 + gradients)
+        plot_activations(net, X, ax=axes[0])
+        if gradients:
+            plot_gradient_flow(net, X, y, loss=measure, ax=axes[1])
         save_picture(figure, plot)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from chainrule.cli import report
 from chainrule.cli.datasets import Data, load_data
 from chainrule.cli.output import INTERRUPTED, advice_in_options, as_options, console, show
+from chainrule.cli.pictures import check_picture, check_writable, new_figure, save_picture
 from chainrule.cli.problem import Problem
 from chainrule.errors import OptionError
 from chainrule.nn import LOSSES, OPTIMIZERS, History, Network
@@ -48,6 +48,7 @@ class Options:
     delimiter: str | None
     scale: bool | None
     save: str | None
+    plot: str | None
     load: str | None
     quiet: bool
 
@@ -58,7 +59,7 @@ class Options:
 Examples:
   chainrule train xor
   chainrule train circle --hidden 8,8 --activation relu --seed 3
-  chainrule train spiral --classes 3 --n 150
+  chainrule train spiral --classes 3 --n 150 --plot spiral.png
   chainrule train flowers.csv --target species --save flowers.json
   chainrule train flowers.csv --load flowers.json --epochs 50""",
 )
@@ -136,6 +137,11 @@ Examples:
     "them as they are in the file.  [default: scale]",
 )
 @click.option("--save", metavar="FILE", help="Write the trained network to this JSON file.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    help="Plot the losses and, of two inputs, what is decided where (.png, .svg, .pdf).",
+)
 @click.option("--load", metavar="FILE", help="Go on with a network that was saved.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the result.")
 @advice_in_options()
@@ -147,7 +153,9 @@ def command(**given: Any) -> int:
     """
     options = Options(**given)
     if options.save is not None:
-        _check_writable(options.save)
+        check_writable("--save", options.save)
+    if options.plot is not None:
+        check_picture(options.plot)
     net = None
     if options.load is not None:
         net = Network.load(options.load)
@@ -179,6 +187,10 @@ def command(**given: Any) -> int:
     show(out, *report.result(data, net, history, timed=out.is_terminal))
     if not options.quiet:
         show(out, *report.predictions(data, net), *report.regions(out, data, net))
+    if options.plot is not None and len(history):
+        _plot(options.plot, data, net, history)
+        if not options.quiet:
+            show(out, "", f"Plotted in {options.plot}.")
     if options.save is not None:
         net.save(options.save, data.problem.meta(data.name))
         if not options.quiet:
@@ -188,17 +200,6 @@ def command(**given: Any) -> int:
         return 0
     click.echo(f"Training stopped: {as_options(history.stopped)}", err=True)
     return INTERRUPTED if history.stopped.startswith("interrupted") else 1
-
-
-def _check_writable(path: str) -> None:
-    """Find out before the training, not after it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise OptionError(f"--save {path}: there is no folder {folder!r}. Make it first.")
-    if os.path.isdir(path):
-        raise OptionError(f"--save {path} is a folder. Give the name of a file in it.")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise OptionError(f"--save {path}: there is no permission to write there.")
 
 
 def _going_on(options: Options, problem: Problem) -> Options:
@@ -299,3 +300,24 @@ def _fit(
         outputs.into_outputs(net.layers[-1])
         history.loss = [loss * outputs.deviations[0] ** 2 for loss in history.loss]
     return history
+
+
+def _plot(path: str, data: Data, net: Network, history: History) -> None:
+    """Draw the losses, and for two inputs and classes what the network decides where."""
+    from chainrule.views.plots import plot_decision_boundary, plot_history
+
+    problem = data.problem
+    plane = len(problem.features) == 2 and bool(problem.classes)
+    figure, axes = new_figure(5.5 + 5.5 * plane, 4.6, columns=1 + plane)
+    plot_history(history, ax=axes[0])
+    if plane:
+        plot_decision_boundary(
+            net,
+            data.X,
+            problem.coded(data.y),
+            loss=problem.loss,
+            ax=axes[1],
+            names=problem.features,
+            classes=problem.classes,
+        )
+    save_picture(figure, path)

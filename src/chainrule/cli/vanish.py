@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import click
@@ -84,7 +85,7 @@ def command(
     }
     bound = [0.25**n for n in range(depth + 1)]
     show(
-        out := console(),
+        console(),
         f"{depth} hidden layers of {width} neurons, weights from {init}, seed {seed}.",
         "Mean size of the gradient by a layer's sums, as a share of the output layer's:",
         "",
@@ -96,8 +97,8 @@ def command(
             ],
         ),
         "",
-        "0.25^n bounds the product of n slopes of sigmoid. The weights multiply, too: small",
-        "ones make it less than the bound, large ones can make it more.",
+        "0.25^n bounds the product of n slopes of sigmoid. The weights multiply, too:",
+        "small ones make it less than the bound, large ones can make it more.",
         "",
         "What arrives at the first layer, by how the weights start:",
         "",
@@ -107,14 +108,17 @@ def command(
             left=["activation"],
         ),
     )
-    out.file.flush()
     if plot is not None:
         figure, axes = new_figure(12.0, 4.8, columns=2)
-        best = {n: max(inits, key=lambda start, n=n: _kept(measured[n, start][-1])) for n in names}
+        best = {}
+        for name in names:
+            kept = {start: _kept(measured[name, start][-1]) for start in inits}
+            best[name] = max(inits, key=kept.__getitem__)
         plot_decay({n: measured[n, init] for n in names}, bound, ax=axes[0])
         plot_decay({f"{n}, {best[n]}": measured[n, best[n]] for n in names}, bound, ax=axes[1])
         axes[0].set_title(f"weights from {init}")
         axes[1].set_title("the initializer that keeps most")
+        axes[1].sharey(axes[0])
         save_picture(figure, plot)
 
 
@@ -123,4 +127,4 @@ def _shown(share: float) -> str:
 
 
 def _kept(share: float) -> float:
-    return share if share == share else 0.0
+    return 0.0 if math.isnan(share) else share

@@ -371,7 +371,9 @@ def _agree(what: str, found: Any, expected: Sequence[float], dtype: Any) -> None
     if not np.isfinite(b).all():
         return
     tolerance = 1e-8 if dtype == np.float64 else 1e-2
-    if not np.linalg.norm(a - b) <= tolerance * (1.0 + np.linalg.norm(b)):
+    scale = max(1.0, float(np.abs(b).max(initial=0.0)))  # norms of huge numbers overflow
+    gap = np.linalg.norm(a / scale - b / scale)
+    if not gap <= tolerance * (1.0 / scale + np.linalg.norm(b / scale)):
         worst = int(np.argmax(np.abs(a - b)))
         raise CompileMismatch(
             f"on the first example the program's {what} differs from that of the function itself: "

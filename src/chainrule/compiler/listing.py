@@ -80,7 +80,8 @@ def listing(
     """
     head, _, rest = source.partition("def forward_backward")
     inlined = {s.target for s in program.statements if f"    {s.target.name} = " not in head}
-    parts = _parts(program, [_layer(name) for name in names], activations, inlined)
+    sums = {s.target for s in program.statements if isinstance(s, Contract)}
+    parts = _parts(program, [_layer(name) for name in names], activations, inlined & sums)
     by_name = {s.target.name: s for s in program.statements}
     weights, forward = _sections(head)
     backward = rest.partition("# backward\n")[2].splitlines()
@@ -89,7 +90,7 @@ def listing(
         found.weights.extend(_wrapped(line, width))
     before = ""
     for line in forward:
-        statement = by_name.get(line.split(" = ")[0])
+        statement = by_name.get(line.split(" = ")[0].split(", ")[0])
         if statement is not None:
             comment = _comment(program, statement, parts, inlined)
             found.forward.extend(textwrap.wrap(comment, width, subsequent_indent="#   "))
@@ -125,12 +126,12 @@ def _layer(name: str) -> str:
 
 
 def _parts(
-    program: Program, layers: Sequence[str], activations: Mapping[str, str], inlined: set[Group]
+    program: Program, layers: Sequence[str], activations: Mapping[str, str], sums: set[Group]
 ) -> dict[Group, str]:
     """The layer that each statement belongs to, or ``"loss"`` for what comes after the last.
 
     What a later layer reads belongs to the layer before; so does the activation of the
-    last layer, and what shares a line of source with a layer's sums.
+    last layer, and what shares a line of source with ``sums`` of a layer.
     """
     parts: dict[Group, str] = {}
     feeding: set[Group] = set()
@@ -152,7 +153,7 @@ def _parts(
         elif read and (
             statement.target in feeding
             or _bends(statement, read, activations)
-            or any(take.group in inlined for take in takes_of(statement))
+            or any(take.group in sums for take in takes_of(statement))
         ):
             at = ", ".join(read)
         parts[statement.target] = at
@@ -175,10 +176,14 @@ def _comment(
     """For example ``# layers.0: 4 neurons x (2 products, 2 sums, 1 tanh)``."""
     size = statement.target.size
     counts: dict[str, int] = {}
-    within = [s for s in program.statements if s.target in inlined]
+    line = [statement]
     read = {take.group for take in takes_of(statement)}
-    for each in [*[s for s in within if s.target in read], statement]:
-        _count(each, counts)
+    for each in reversed(program.statements):
+        if each.target in inlined & read:
+            line.append(each)
+            read.update([take.group for take in takes_of(each)])
+    for each in reversed(line):
+        _count(each, each.target.size // size, counts)
     if not counts:
         return "# side by side"
     listed = ", ".join([f"{n} {word}{'s' * (n > 1)}" for word, n in counts.items()])
@@ -188,8 +193,8 @@ def _comment(
     return f"# {part}: {size} neuron{'s' * (size > 1)} x ({listed})"
 
 
-def _count(statement: Statement, counts: dict[str, int]) -> None:
-    """Add the scalar operations of one member."""
+def _count(statement: Statement, members: int, counts: dict[str, int]) -> None:
+    """Add the scalar operations of some members."""
     if isinstance(statement, Contract):
         blocks = [block for block in statement.blocks if block.right is not None]
         products = sum([block.left.index.shape[1] for block in blocks])
@@ -202,7 +207,7 @@ def _count(statement: Statement, counts: dict[str, int]) -> None:
         found = {_WORDS.get(name, name): 1}
     for word, n in found.items():
         if n:
-            counts[word] = counts.get(word, 0) + n
+            counts[word] = counts.get(word, 0) + n * members
 
 
 def _wrapped(line: str, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chainrule.conformance.adapter import FUNCTIONS
-from chainrule.conformance.faults import methods_of
+from chainrule.conformance.faults import fault_of, methods_of
 from chainrule.conformance.networks import NAMES
 
 __all__ = ["Finding", "find_engine", "is_plausible", "line_of", "static_findings"]
@@ -69,7 +69,7 @@ def find_engine(tree: ast.Module) -> str:
         Its name; "" if no class has any.
 
     Example:
-        >>> text = "class A: pass\\nclass B:\\n    def __add__(self, other): pass"
+        >>> text = "class A: pass\nclass B:\n    def __add__(self, other): pass"
         >>> find_engine(ast.parse(text))
         'B'
     """
@@ -179,6 +179,9 @@ def _line_in(node: ast.FunctionDef, fault: str, grad: str) -> int:
                 | "seed is 2" | "seed is the data" | "leaves wiped" | "value as gradient"
             ) if gradient:  # fmt: skip
                 return inner.lineno
+    results = [inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+    if results and fault_of(fault).stage == 2 and "grad" not in ast.unparse(node):
+        return results[-1]  # a rule that stands in the result itself
     return node.lineno
 
 
@@ -215,9 +218,24 @@ def is_plausible(tree: ast.Module, class_name: str, fault: str, backward: str) -
             return loops and not reverses
         case "root only":
             return reverses or not loops
+        case "one consumer":
+            return _links_back(tree)
         case "growing labels":
             return start is not None and "join" in ast.unparse(start)
     return True
+
+
+def _links_back(tree: ast.Module) -> bool:
+    """Whether something is stored in another node than the new one, its gradient left aside."""
+    return any(
+        isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Name)
+        and target.value.id not in ("self", "out", "result", "res", "new")
+        and "grad" not in target.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    )
 
 
 def _assigns(node: ast.FunctionDef | None) -> bool:

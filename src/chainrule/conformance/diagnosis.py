@@ -23,8 +23,10 @@ __all__ = ["Diagnosis", "Suspect", "diagnose"]
 PROVEN: Final = frozenset({"missing import", "unhashable", "isinstance swapped"})
 """Kinds whose exception leaves no other reading."""
 
-SYMPTOMS: Final = frozenset({"no gradient"})
-"""Kinds that tell what happens, of which the cause may be one or another."""
+ALIKE: Final = frozenset(
+    {"no gradient", "grad for data", "forward order", "root only", "no seed", "hidden backward"}
+)
+"""Kinds that do the same as another: what the numbers say is never certain."""
 
 WEAK: Final = ("slope of the output", "do not matter", "the result is")
 """Messages of network checks that several mistakes share."""
@@ -140,9 +142,12 @@ class _Known:
         found = record.tokens(name)
         if token in found:
             return True
-        reused = self.cases[name].section in ("reuse", "order", "passes")
-        if loosely and reused and fault_of(record.fault).loose:
-            return token[:1] in {t[:1] for t in found if t}
+        if loosely and fault_of(record.fault).loose and token[:1] == "g":
+            section = self.cases[name].section
+            return any(
+                case.section == section and record.tokens(other) != {""}
+                for other, case in self.cases.items()
+            )
         return False
 
     def _made_of_others(self, record: _Record, name: str) -> bool:
@@ -176,7 +181,8 @@ class _Known:
     def _all_by(self, record: _Record, way: str) -> bool:
         loosely = way == "loosely"
         found = set(self.explained(record, loosely))
-        if not any(not is_loose(self.cases[n]) for n in found):
+        exact = [n for n in self.explained(record, loosely=False) if not is_loose(self.cases[n])]
+        if not exact:
             return False
         left = [n for n in self.failing if n not in found]
         if way == "made of others":
@@ -187,7 +193,7 @@ class _Known:
         """Whether the evidence is numbers; an exception may have many causes."""
         if fault in PROVEN or fault.partition(":")[0] in PROVEN:
             return True
-        if fault.partition(":")[0] in SYMPTOMS:
+        if fault.partition(":")[0] in ALIKE:
             return False
         tokens = [self.outcomes[name].token for name in self.failing]
         numbers = [t for t in tokens if t[0] in "vg" and not any(w in t for w in WEAK)]

@@ -19,7 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from chainrule.conformance.cases import Case, all_cases
+from chainrule.conformance.cases import Case
+from chainrule.conformance.catalogue import all_cases
 from chainrule.conformance.planting import PLANTS, Plant, planted
 from chainrule.conformance.reference import PATHS
 from chainrule.conformance.runner import Runner

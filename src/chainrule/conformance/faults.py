@@ -351,7 +351,8 @@ FAULTS: Final = {
         2,
         "ReLU passes the gradient on for negative inputs too",
         "What is ReLU's slope at -1?",
-        "Multiply by 1 where the output is positive and by 0 elsewhere.",
+        "Multiply by 1 where the output is positive and by 0 elsewhere; mind that "
+        "`out.data >= 0` is always true.",
     ),
     "gate at 0": Fault(
         2,

@@ -33,7 +33,7 @@ def check_network(name: str, module: ModuleType, shape: Shape) -> None:
     """Carry out one check.
 
     Args:
-        name: a key of `chainrule.conformance.cases.CHECKS`, or a function of the exercise.
+        name: a key of `chainrule.conformance.catalogue.CHECKS`, or a function of the exercise.
         module: the learner's file.
         shape: how to talk to its engine.
 

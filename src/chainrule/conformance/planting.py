@@ -48,8 +48,8 @@ def planted(source: str, edits: Sequence[Edit]) -> str:
         ValueError: an edit changes nothing.
 
     Example:
-        >>> planted("def f(x):\\n    return x + 1\\n", [("f", "+", "-")])
-        'def f(x):\\n    return x - 1\\n'
+        >>> planted("def f(x):\n    return x + 1\n", [("f", "+", "-")])
+        'def f(x):\n    return x - 1\n'
     """
     for place, old, new in edits:
         first, last = _lines(source, place) if place else (0, len(source.splitlines()))

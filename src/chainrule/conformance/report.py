@@ -14,6 +14,9 @@ __all__ = ["as_dict", "as_json", "as_markdown", "as_text", "class_table", "secti
 
 WIDTH: Final = 88
 
+TIED: Final = "\u00a0"
+"""A blank at which no line is broken."""
+
 CERTAINTY: Final = {
     "certain": "This is the mistake",
     "likely": "Likely",
@@ -66,7 +69,8 @@ def as_text(verdict: Verdict, reveal: bool = False) -> str:
             lines += _wrapped(limit, "  - ")
         lines.append("")
     if verdict.absent:
-        lines += [*_wrapped(f"Not offered, and not judged: {', '.join(verdict.absent)}."), ""]
+        names = ", ".join([name.replace(" ", TIED) for name in verdict.absent])
+        lines += [*_wrapped(f"Not offered, and not judged: {names}."), ""]
     if verdict.mistakes and not reveal:
         lines += ["To see how to mend it, add --reveal.", ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -85,9 +89,10 @@ def _summary(verdict: Verdict) -> str:
 
 def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
     indent = " " * len(first) if rest is None else rest
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
     )
+    return [line.replace(TIED, " ") for line in lines]
 
 
 def _mistake(mistake: Mistake, number: str, reveal: bool) -> list[str]:

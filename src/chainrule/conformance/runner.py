@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import chainrule
 from chainrule.conformance.cases import Case
 
 __all__ = ["Limits", "Runner"]
@@ -119,7 +118,7 @@ class Runner:
         return {case.name: self.ask(case) for case in cases}
 
     def _start(self) -> dict[str, Any]:
-        folder = str(Path(chainrule.__file__).parents[1])
+        folder = str(Path(__file__).parents[2])
         paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._rest = b""
         self._process = subprocess.Popen(

@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from chainrule.conformance.blame import Finding, find_engine, is_plausible, line_of, static_findings
-from chainrule.conformance.cases import SECTIONS, Case, all_cases, expected
+from chainrule.conformance.cases import SECTIONS, Case, expected
+from chainrule.conformance.catalogue import all_cases
 from chainrule.conformance.diagnosis import Diagnosis, diagnose
 from chainrule.conformance.faults import describe_fault, fault_of
 from chainrule.conformance.loading import Source, read_source
@@ -22,8 +23,6 @@ from chainrule.conformance.signature import take
 from chainrule.errors import DataError, GradientMismatch, OptionError, describe
 
 __all__ = ["Example", "Mistake", "Section", "Verdict", "check"]
-
-CHECKS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True)

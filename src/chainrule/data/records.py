@@ -6,12 +6,15 @@ import csv
 import io
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from chainrule.errors import DataError, OptionError, describe
 
 __all__ = ["DELIMITERS", "lines_of", "parsed", "read_text", "sniffed"]
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 DELIMITERS: Final = (";", "\t", "|", ",")
 """Tried in this order; a later one wins only by splitting lines into more cells.
@@ -55,6 +58,13 @@ def read_text(path: Any) -> tuple[str, str]:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"{name}, line {line}: a zero byte, so this is not UTF-8 text. {advice}")
+    found = _CONTROL.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        raise DataError(
+            f"{name}, line {line}: the control character {found[0]!a}, which a terminal "
+            "might obey. Delete it."
+        )
     return name, text
 
 
@@ -76,6 +86,11 @@ def lines_of(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[s
                 yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise DataError(
+                f"{name}, line {line}: a cell of more than {csv.field_size_limit()} characters. "
+                "Look for a double quote that is never closed."
+            ) from None
         raise DataError(
             f"{name}, line {line}: the quotes in this row do not match up ({error}). "
             f"A cell that begins with a quote must end with one, just before the next "

@@ -95,8 +95,8 @@ def dead_units(seen: Inspection) -> Finding | None:
         f"{counts} have no slope for any of {several(len(seen.rows), 'row')}: in {worst.name} "
         f"their sums go from {sums.min():.3g} to {sums.max():.3g} (mean bias {bias:.3g}), where "
         f"{shape.name!r} is flat.",
-        f"the derivative of {shape.name!r} is 0 there, so nothing behind it learns, and the "
-        "neuron itself cannot come back.",
+        f"the derivative of {shape.name!r} is 0 there, so no gradient reaches the neurons' own "
+        "weights: they cannot come back, and pass nothing on to the layers below.",
         tuple(remedies),
     )
 

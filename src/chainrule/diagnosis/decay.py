@@ -27,8 +27,8 @@ def gradient_decay(
 ) -> list[float]:
     """Measure what a fresh network passes back to each layer, as a share of what it had.
 
-    The network has ``depth`` layers of ``width`` neurons and an output neuron of the same
-    activation; it is given random rows (normal, of deviation 1) and targets 0 or 1.
+    The network has ``depth`` layers of ``width`` neurons and a linear output neuron; it is
+    given random rows (normal, of deviation 1) and targets 0 or 1.
 
     Args:
         depth: how many hidden layers, at least 1.
@@ -58,6 +58,6 @@ def gradient_decay(
     source: Any = random.Random(seed)
     X = [[source.gauss(0.0, 1.0) for _ in range(width)] for _ in range(ROWS)]
     y = [float(source.random() < 0.5) for _ in range(ROWS)]
-    net = Network([width, *[width] * depth, 1], activation, init=init, seed=source)
+    net = Network([width, *[width] * depth, 1], activation, "linear", init, source)
     found = [signal(layer) for layer in reversed(inspect_network(net, X, y).layers)]
     return [x / found[0] if found[0] else float("nan") for x in found]

@@ -13,6 +13,7 @@ from chainrule.diagnosis import checks, start
 from chainrule.diagnosis.learning_rate import Trial, optimizer_of, rate_by_history, rate_by_trial
 from chainrule.diagnosis.paths import signal
 from chainrule.diagnosis.report import NAMES, Diagnosis, Finding, LayerReport
+from chainrule.errors import OptionError, describe
 from chainrule.nn.history import History
 from chainrule.nn.inspection import Inspection, LayerInspection, inspect_network
 from chainrule.nn.layers import Network
@@ -68,6 +69,8 @@ def diagnose(
         >>> print(found.findings[0].remedies[0])
         Use relu, whose slope is 1 where it is on, with init='he_normal'.
     """
+    if history is not None and not isinstance(history, History):
+        raise OptionError(f"history must be what fit returned, a History; got {describe(history)}.")
     seen = inspect_network(net, X, y, loss)
     if optimizer is None:
         optimizer = _by_history(history) or "sgd"
@@ -99,7 +102,7 @@ def diagnose(
 
 def _by_history(history: History | None) -> str | None:
     """The name of the optimiser of a training."""
-    name = history.optimizer.partition("(")[0].lower() if isinstance(history, History) else ""
+    name = "" if history is None else history.optimizer.partition("(")[0].lower()
     return name if name in OPTIMIZERS else None
 
 

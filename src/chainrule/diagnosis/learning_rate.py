@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from chainrule.diagnosis.report import Finding
-from chainrule.errors import OptionError, describe
 from chainrule.nn.history import History
 from chainrule.nn.inspection import Inspection
 from chainrule.nn.layers import Network
@@ -54,10 +53,8 @@ def optimizer_of(given: Any, lr: float | None, parameters: list[Value]) -> Optim
 # --- by a history -------------------------------------------------------------------------------
 
 
-def rate_by_history(history: Any, seen: Inspection) -> Finding | None:
+def rate_by_history(history: History, seen: Inspection) -> Finding | None:
     """What the losses of a training say against its learning rate."""
-    if not isinstance(history, History):
-        raise OptionError(f"history must be what fit returned, a History; got {describe(history)}.")
     lr = history.lr[-1] if history.lr else math.nan
     losses = history.loss
     if "became" in history.stopped or "would have become" in history.stopped:

@@ -13,9 +13,9 @@ from chainrule.options import several
 __all__ = ["NAMES", "Diagnosis", "Finding", "LayerReport"]
 
 NAMES: Final = (
+    "learning rate too high",
     "non-finite",
     "loss and output activation do not match",
-    "learning rate too high",
     "unscaled inputs",
     "symmetric initialisation",
     "dead units",
@@ -219,6 +219,10 @@ class Diagnosis:
         if self.rows < self.total_rows:
             rows += f" of {self.total_rows:,}, evenly spaced"
         lines.append(f"loss {self.loss:.4g} on {rows}; update: {self.update}")
+        lines += [
+            "gradient: of the mean loss by weights and biases; signal: of a row's loss by the",
+            "weighted sums; twins: neurons that compute and learn the same as another.",
+        ]
         return "\n".join(lines)
 
 

@@ -188,7 +188,7 @@ def unscaled(seen: Inspection, names: list[str] | None = None) -> Finding | None
 def _effect(layer: LayerInspection) -> str:
     share = float(layer.flat.mean())
     if share > 0.0:
-        return f"saturate {100.0 * share:.0f} % of {layer.activation!r}'s outputs"
+        return f"saturate {100.0 * share:.0f} % of the outputs of {layer.activation}"
     return "are passed on to every layer behind"
 
 

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from chainrule.errors import OptionError, ShapeError, describe
 from chainrule.modes import no_grad
@@ -488,6 +489,10 @@ class Network(_Module):
                 yield f"layers.{i}.{name}", parameter
 
 
+MOST_PARAMETERS: Final = 20_000_000
+"""A network of more would fill gigabytes before the first call."""
+
+
 def _checked_sizes(sizes: Any) -> list[int]:
     found = listed(sizes) if hasattr(type(sizes), "__iter__") else []
     if len(found) < 2 or isinstance(sizes, str):
@@ -495,7 +500,14 @@ def _checked_sizes(sizes: Any) -> list[int]:
             "sizes must be a list of at least two whole numbers, inputs first and outputs last, "
             f"such as Network([2, 4, 1]); got {describe(sizes)}."
         )
-    return [whole(f"sizes[{i}]", size, least=1, example=4) for i, size in enumerate(found)]
+    widths = [whole(f"sizes[{i}]", size, least=1, example=4) for i, size in enumerate(found)]
+    count = sum((n + 1) * m for n, m in pairwise(widths))
+    if count > MOST_PARAMETERS:
+        raise OptionError(
+            f"a network of sizes {widths} would have {count:,} parameters, each an object of its "
+            f"own; at most {MOST_PARAMETERS:,} are possible. Make the layers smaller."
+        )
+    return widths
 
 
 def _wrong_count(who: str, expected: int, given: int) -> ShapeError:

@@ -123,7 +123,7 @@ def _plain(value: Any, where: str, error: type[ValueError], depth: int = 0) -> A
 
 def _replace(path: Path, data: bytes) -> None:
     """Put ``data`` into the file at ``path``, wholly or not at all."""
-    target = os.path.realpath(path)  # a symbolic link stays one
+    target = os.path.realpath(_checked(path))  # a symbolic link stays one
     exists = os.path.exists(target)
     if exists and not os.path.isfile(target):
         raise OptionError(f"cannot save to {os.fspath(path)!r}: it is not a file")
@@ -142,11 +142,25 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
+def _checked(path: Any) -> Path:
+    """``path`` if it can be the name of a file; an int would be an open file of anybody's."""
+    try:
+        if "\0" in os.fsdecode(path):
+            raise OptionError(f"path cannot be a file's name: {describe(path)} has a zero byte")
+    except TypeError:
+        raise OptionError(
+            f"path must be the name of a file, such as 'model.json', or a pathlib.Path; "
+            f"got {describe(path)}."
+        ) from None
+    return path  # type: ignore[no-any-return]
+
+
 # --- reading --------------------------------------------------------------------------------
 
 
 def load(kind: type[N], path: Path) -> N:
     """Read a network of the class ``kind`` from a file; see `Network.load`."""
+    _checked(path)
     try:
         return _built(kind, _parsed(_read(path)))
     except ModelFileError as error:

@@ -145,15 +145,15 @@ def fit(
         observed=bool(watchers or held_out),
     )
     bar = ProgressBar(len(rates), len(rows), progress)
+    history = History(reduction=reduction, rows=len(rows), optimizer=repr(trained_by))
     started = perf_counter()
-    worker, why = chosen_engine(engine, plan, len(rates))
-    history = History(
-        reduction=reduction,
-        rows=len(rows),
-        optimizer=repr(trained_by),
-        engine=worker.name,
-        engine_reason=why,
-    )
+    try:
+        worker, history.engine_reason = chosen_engine(engine, plan, len(rates))
+    except KeyboardInterrupt:  # compiling takes seconds, and nothing is trained yet
+        history.stopped = "interrupted by Ctrl-C after 0 epochs, while an engine was prepared"
+        history.total_seconds = perf_counter() - started
+        return history
+    history.engine = worker.name
     results = worker.run(Orders(len(rows), source if shuffle else None), rates, bar.advance)
     try:
         with bar:

@@ -27,6 +27,9 @@ COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, BLACK)
 MARKERS: Final = "osD^vPX"
 GREY: Final = "#6e6e6e"
 
+UPRIGHT: Final = 7
+"""So many layers have room for their activation's name side by side."""
+
 
 def axes(given: Any) -> Any:
     """The axes to draw on."""
@@ -71,12 +74,16 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Any, list
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
-def layer_ticks(ax: Any, names: Sequence[str]) -> None:
-    """A name per layer; of many only some, so that they stay legible."""
-    step = 1 + (len(names) - 1) // 12
-    places = range(0, len(names), step)
-    ax.set_xticks(places, [names[i] for i in places])
-    ax.set_xlim(-0.6, len(names) - 0.4)
+def layer_ticks(ax: Any, activations: Sequence[str]) -> None:
+    """Number and activation of each layer; of many only some, so that they stay legible."""
+    count = len(activations)
+    places = range(0, count, 1 + (count - 1) // 12)
+    if count <= UPRIGHT:
+        ax.set_xticks(places, [f"{i}\n{activations[i]}" for i in places])
+    else:
+        names = [f"{i} {activations[i]}" for i in places]
+        ax.set_xticks(places, names, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_xlim(-0.6, count - 0.4)
 
 
 def tidy(ax: Any, *, grid: bool = True, twin: Any = None) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from chainrule.errors import DataError, OptionError, ShapeError, describe
+from chainrule.compiler import compile
+from chainrule.errors import ChainruleError, DataError, OptionError, ShapeError, describe
 from chainrule.nn.history import History
 from chainrule.nn.inspection import inspect_network
 from chainrule.nn.layers import Network
@@ -97,7 +98,7 @@ def plot_history(history: History, *, ax: Any = None) -> Any:
         more = right.get_legend_handles_labels()
         handles, names = handles + more[0], names + more[1]
     if len(names) > 1:
-        ax.legend(handles, names, frameon=False, loc="center right")
+        ax.legend(handles, names, frameon=True, framealpha=0.85, loc="center right")
     return ax
 
 
@@ -171,7 +172,7 @@ def plot_decision_boundary(
     )
     spans = [_span([row[j] for row in rows]) for j in (0, 1)]
     across, up = (np.linspace(*span, GRID) for span in spans)
-    plane = net.predict([[a, b] for b in up for a in across])
+    plane = _outputs(net, [[a, b] for b in up for a in across])
     regions = np.array([measure.decide(output) for output in plane]).reshape(GRID, GRID)
     colours = [COLOURS[k % len(COLOURS)] for k in range(count)]
     edges = [k - 0.5 for k in range(count + 1)]
@@ -197,6 +198,21 @@ def plot_decision_boundary(
     ax.legend(frameon=True, framealpha=0.85, loc="best")
     tidy(ax, grid=False)
     return ax
+
+
+def _outputs(net: Any, points: list[list[float]]) -> list[Any]:
+    """What ``net.predict(points)`` gives, at the speed of a compiled program where possible."""
+
+    def twice(row: Any) -> Any:
+        output = net(row)  # a single output would be reduced to the mean over all rows
+        return output if isinstance(output, list) else [output, output]
+
+    try:
+        found = compile(twice, parameters=net.parameters()).value(np.array(points))
+    except ChainruleError:  # an activation of one's own that decides with Python's if, say
+        return list(net.predict(points))
+    rows = np.asarray(found).tolist()
+    return rows if getattr(net, "sizes", [1])[-1] > 1 else [row[0] for row in rows]
 
 
 def _span(xs: Sequence[float]) -> tuple[float, float]:
@@ -261,7 +277,7 @@ def plot_gradient_flow(
     ax.plot(places, [_positive(float(s.mean())) for s in sizes], "o-", color=BLUE, label="mean")
     ax.set_yscale("log")
     ax.set(xlabel="layer (data flows to the right)", ylabel="size of gradient by a parameter")
-    layer_ticks(ax, [f"{i}\n{layer.activation}" for i, layer in enumerate(seen.layers)])
+    layer_ticks(ax, [layer.activation for layer in seen.layers])
     handles, names = ax.get_legend_handles_labels()
     bars, names_of_bars = right.get_legend_handles_labels()
     ax.legend(handles + bars, names + names_of_bars, frameon=True, framealpha=0.85, loc="best")
@@ -313,7 +329,7 @@ def plot_activations(net: Network, X: Any, *, ax: Any = None) -> Any:
     )
     for box in drawn["boxes"]:
         box.set(facecolor=SKY, alpha=0.8, edgecolor=BLUE)
-    layer_ticks(ax, [f"{i}\n{layer.activation}" for i, layer in enumerate(seen.layers)])
+    layer_ticks(ax, [layer.activation for layer in seen.layers])
     for i, layer in enumerate(seen.layers):
         notes = []
         if layer.flat.any():
