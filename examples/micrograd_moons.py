@@ -4,7 +4,8 @@ Only the imports differ from code that runs on micrograd itself.  Run it with
 
     python examples/micrograd_moons.py
 
-(100 steps of some 75,000 operations each: about ten seconds.)  Source: micrograd's notebook demo.ipynb.
+(100 steps of some 75,000 operations each: about ten seconds.)  Source: micrograd's
+notebook demo.ipynb.
 """
 
 import argparse

@@ -81,3 +81,12 @@ def test_compiling_for_huge_numbers_does_not_warn() -> None:
         warnings.simplefilter("error")
         compiled = chainrule.compile(lambda x: x * 1.0)
         assert compiled.value_and_grad(1e308) == (1e308, 1.0)
+
+
+def test_strict_does_not_go_together_with_a_compiled_engine():
+    net = chainrule.Network([2, 2, 1], seed=1)
+    X, y = chainrule.xor()
+    with chainrule.strict():
+        assert "strict()" in net.fit(X, y, epochs=1).engine_reason
+        with pytest.raises(chainrule.OptionError, match="engine='eager'"):
+            net.fit(X, y, epochs=1, engine="numpy")

@@ -1,4 +1,4 @@
-"""`BackpropClassifier` and `BackpropRegressor` as scikit-learn's own checks see them, and in use."""
+"""`BackpropClassifier` and `BackpropRegressor`: under scikit-learn's own checks, and in use."""
 
 import json
 import pickle

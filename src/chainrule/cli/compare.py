@@ -55,7 +55,11 @@ def command(data: str, hidden: int | None, activation: str | None, **given: Any)
     found = load_data(data, loss=given["loss"], seed=given["seed"], **options)
     problem = found.problem
     net = Network(
-        [len(problem.features), found.recipe.hidden[0] if hidden is None else hidden, problem.outputs],
+        [
+            len(problem.features),
+            found.recipe.hidden[0] if hidden is None else hidden,
+            problem.outputs,
+        ],
         activation or found.recipe.activation,
         problem.output_activation,
         seed=given["seed"],

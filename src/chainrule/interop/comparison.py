@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -124,7 +124,7 @@ class Comparison:
         )
 
 
-def _table(lines: list[tuple[str, ...]], left: int = 0) -> list[str]:
+def _table(lines: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(

@@ -27,6 +27,7 @@ ACTIVATIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 }
 """The class in ``torch.nn`` of each activation, and the settings with which it is ours."""
 
+
 def to_module(net: Network) -> Any:
     """A PyTorch module that computes what a network computes.
 
@@ -149,11 +150,8 @@ def _activation(name: str, part: Any) -> str:
             continue
         for setting, value in settings.items():
             given = getattr(part, setting)
-            if setting == "threshold":  # a matter of rounding alone, 2e-9 at the usual 20
-                same = (as_float(given) or 0.0) >= 20.0
-            else:
-                same = given == value
-            if not same:
+            rounding = setting == "threshold" and (as_float(given) or 0.0) >= 20.0  # 2e-9 at most
+            if given != value and not rounding:
                 raise OptionError(
                     f"{name} is {kind} with {setting}={given!r}; the activation {activation} here "
                     f"has {setting}={value!r}. Give it that, or train it anew."

@@ -139,8 +139,7 @@ class _Backprop(_base.BaseEstimator):  # type: ignore[misc, name-defined]  # of 
     def _epochs(
         self, X: Array, targets: Array, epochs: int, source: Any, watcher: Any = None
     ) -> History:
-        size = self.batch_size
-        size = AUTO_BATCH if size == "auto" else size
+        size: Any = AUTO_BATCH if self.batch_size == "auto" else self.batch_size
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "training stopped")  # said below, in one place
             history = fit(
@@ -305,6 +304,8 @@ class BackpropClassifier(_base.ClassifierMixin, _Backprop):  # type: ignore[misc
         ValueError: when fitted, for data or a setting that cannot be used; `OptionError` and
             `DataError` are kinds of it.
     """
+
+    classes_: Array
 
     def __init__(
         self,

@@ -6,7 +6,8 @@ import importlib.util
 import sys
 from typing import Any, Final
 
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, OptionError
+from chainrule.modes import MODES, counting
 from chainrule.nn.engines import EagerEngine, Engine, Plan
 
 __all__ = ["ENGINES", "chosen_engine"]
@@ -20,11 +21,12 @@ EAGER_NODE: Final = 0.7e-6  # a scalar operation, forward, backward and freed ag
 TRACE_NODE: Final = 15e-6  # a scalar operation traced, lowered and written
 TRACE: Final = 0.01
 NUMPY_IMPORT: Final = 0.15  # NumPy and the compiler
-NUMPY_STATEMENT: Final = 5e-6  # a statement with its derivative, apart from its numbers
+NUMPY_BATCH: Final = 20e-6  # a batch, apart from its statements
+NUMPY_STATEMENT: Final = 9e-6  # a statement with its derivative, apart from its numbers
 NUMPY_NODE: Final = 3e-9  # a scalar operation with its derivative
 NUMBA_IMPORT: Final = 0.5
-NUMBA_COMPILE: Final = 4.0  # machine code for a small network
-NUMBA_STATEMENT: Final = 0.12  # and for each statement more
+NUMBA_COMPILE: Final = 1.2  # machine code for a small network
+NUMBA_STATEMENT: Final = 0.1  # and for each statement more
 NUMBA_CACHED: Final = 0.3  # machine code read back from the disk
 NUMBA_NODE: Final = 4e-9
 
@@ -41,9 +43,17 @@ def chosen_engine(name: str, plan: Plan, epochs: int) -> tuple[Engine, str]:
         TraceError: an engine that compiles was asked for, and the network or the loss
             cannot be compiled.
         MissingExtraError: ``"numba"`` was asked for, and Numba is not installed.
+        OptionError: an engine that compiles was asked for within ``strict()``.
     """
     if name == "eager":
         return EagerEngine(plan), "asked for"
+    if MODES.used and MODES.here.watch is not None:
+        if name == "auto":
+            return EagerEngine(plan), "strict() watches eager operations only"
+        raise OptionError(
+            f"engine={name!r} does not go together with strict(), which watches each operation "
+            "as it is carried out; a compiled program has none to show. Use engine='eager'."
+        )
     if name == "numpy":
         from chainrule.nn.compiled import NumpyEngine
 
@@ -79,6 +89,7 @@ def _quickest(plan: Plan, epochs: int) -> tuple[Engine, str]:
     if importlib.util.find_spec("numpy") is None:
         return EagerEngine(plan), "NumPy is not installed"
     from chainrule.compiler import backend_numba, native
+    from chainrule.compiler.engines import LONGEST
     from chainrule.nn.compiled import NumbaEngine, NumpyEngine, prepare
 
     try:
@@ -88,9 +99,9 @@ def _quickest(plan: Plan, epochs: int) -> tuple[Engine, str]:
         work = prepared.program.scalar_nodes * rows * epochs
         costs = {
             "eager": EAGER_NODE * work,
-            "numpy": NUMPY_STATEMENT * statements * batches + NUMPY_NODE * work,
+            "numpy": (NUMPY_BATCH + NUMPY_STATEMENT * statements) * batches + NUMPY_NODE * work,
         }
-        if native.numba_installed():
+        if native.numba_installed() and statements <= LONGEST["numba"]:
             warm = 0.0 if "numba" in sys.modules else NUMBA_IMPORT
             text = backend_numba.emit_training(prepared.program, prepared.update, plan.reduction)
             if native.is_cached(text):
@@ -113,8 +124,6 @@ def _quickest(plan: Plan, epochs: int) -> tuple[Engine, str]:
 
 def _nodes(plan: Plan) -> int:
     """Scalar operations of one row: an eager graph's, counted by building it once."""
-    from chainrule.modes import counting
-
     with counting() as count:
         output: Any = plan.forward(plan.rows[0])
         plan.loss.function(output, plan.targets[0])
