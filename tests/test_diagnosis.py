@@ -408,6 +408,8 @@ def test_report_and_dictionary():
     assert lines[0] == "1 finding: saturated"
     assert "saturated (layers.0, layers.1)" in lines
     assert max(map(len, lines)) <= 120
+    first = next(line for line in lines if line.startswith("layers.0"))
+    assert f"{100.0 * found.layers[0].saturated:.0f} %" in first
     assert repr(found) == "<Diagnosis: saturated>"
     assert repr(diagnose(deep([8], "tanh"), *MOONS)) == "<Diagnosis: healthy>"
     kept = json.loads(json.dumps(found.to_dict()))
@@ -469,3 +471,25 @@ def test_decay_keeps_to_the_bound_where_weights_cannot_help():
 def test_bad_input_is_explained(arguments, settings, error, said):
     with pytest.raises(error, match=said):
         diagnose(*arguments, **settings)
+
+
+def test_a_network_that_has_learned_may_be_saturated():
+    net = Network([2, 1, 1], "tanh", "sigmoid", seed=1)
+    for p, x in zip(net.parameters(), [30.0, 30.0, 0.0, 10.0, 0.0], strict=True):
+        p.data = x
+    X, y = BLOBS
+    learned = diagnose(net, X, y)
+    assert learned.layers[0].saturated > 0.9
+    assert str(learned).startswith("healthy: it has learned")
+    assert "saturated" in diagnose(net, X, [1.0 - t for t in y]).names
+
+
+def test_a_quarter_of_saturated_outputs_is_no_finding():
+    net = Network([2, 4, 1], "tanh", "linear", seed=1)
+    for neuron, bias in zip(net.layers[0].neurons, [9.0, 1.85, -1.85, 1.9], strict=True):
+        neuron.bias.data = bias
+        for weight in neuron.weights:
+            weight.data *= 0.01
+    found = diagnose(net, *MOONS)
+    assert found.layers[0].saturated == 0.25
+    assert found.healthy

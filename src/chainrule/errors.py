@@ -41,6 +41,7 @@ __all__ = [
     "ShapeError",
     "TraceError",
     "describe",
+    "escaped",
     "users_line",
 ]
 
@@ -150,6 +151,22 @@ def describe(thing: object, limit: int = 60) -> str:
     kind = type(thing).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     return f"{text} ({article} {kind})"
+
+
+def escaped(text: object) -> str:
+    """A text of unknown origin on one line, with nothing in it that a terminal would obey.
+
+    Args:
+        text: a name, a label, a cell of a file.
+
+    Returns:
+        The same with escapes for control characters and whatever else shows nothing.
+
+    Example:
+        >>> print(escaped("x\\x1b[2J"))
+        x\\x1b[2J
+    """
+    return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in str(text)])
 
 
 def users_line() -> str:

@@ -12,7 +12,17 @@ from typing import Any, Final, NoReturn, Protocol, final
 
 from chainrule.errors import TraceError, users_line
 
-__all__ = ["MODES", "Watch", "counting", "no_grad", "reading", "refuse", "tracing", "watching"]
+__all__ = [
+    "MODES",
+    "Watch",
+    "counting",
+    "misplaced",
+    "no_grad",
+    "reading",
+    "refuse",
+    "tracing",
+    "watching",
+]
 
 
 class Watch(Protocol):
@@ -149,6 +159,18 @@ _READINGS: Final = {
     ),
     "int": ("int() was applied to a value", _PICK),
     "index": ("a value was used as an index", _PICK),
+    "round": (
+        "a value was rounded",
+        "Round the result of the compiled function, outside of it.",
+    ),
+    "format": (
+        "a value was formatted as text",
+        "Print what the compiled function returns, outside of it.",
+    ),
+    "detach": (
+        "detach() was called on a value",
+        "Where no gradient should pass, write stop_gradient(a).",
+    ),
     "data": (
         "`.data` of a value was read",
         "Compute with the value itself; where no gradient should pass, stop_gradient(a).",
@@ -180,7 +202,18 @@ def reading(kind: str) -> None:
 def refuse(kind: str) -> NoReturn:
     """Raise the `TraceError` that says why a number cannot be had, and what to do instead."""
     what, remedy = _READINGS[kind]
-    raise TraceError(
-        f"{what} at {users_line()}, while the function is being compiled. The program that is "
-        f"made must serve all numbers, and this one would be frozen into it. {remedy}"
+    misplaced(
+        what,
+        "The program that is made must serve all numbers, and this one would be frozen into it. "
+        f"{remedy}",
     )
+
+
+def misplaced(what: str, remedy: str) -> NoReturn:
+    """Raise the `TraceError` for something that has no place in a compiled function.
+
+    Args:
+        what: what happened, such as ``"backward() was called"``.
+        remedy: why it cannot be, and what to do instead.
+    """
+    raise TraceError(f"{what} at {users_line()}, while the function is being compiled. {remedy}")

@@ -23,7 +23,7 @@ from textwrap import wrap
 from typing import Final, Literal, final
 
 from chainrule import ops
-from chainrule.errors import GraphError, NonFiniteError, describe, users_line
+from chainrule.errors import GraphError, NonFiniteError, describe, escaped, users_line
 from chainrule.modes import MODES, watching
 from chainrule.operation import NO_EDGE, ROWS
 from chainrule.symbol.notation import infix_precedence
@@ -350,8 +350,8 @@ def _path_lines(path: tuple[Value, ...]) -> list[str]:
 def _line(node: Value) -> str:
     """A step of the path: ``loss = w * sqrt(x) = 0``."""
     if node.is_leaf:
-        return f"{_text(node.label)} = {node._data:g}" if node.label else _name(node)
-    return f"{_text(node.label)} = " * bool(node.label) + f"{_spelled(node, 2)} = {node._data:g}"
+        return f"{escaped(node.label)} = {node._data:g}" if node.label else _name(node)
+    return f"{escaped(node.label)} = " * bool(node.label) + f"{_spelled(node, 2)} = {node._data:g}"
 
 
 def _known(node: Value) -> list[str]:
@@ -366,18 +366,13 @@ def _name(x: Value | float, depth: int = 2) -> str:
     """A label, or else what the value was computed from."""
     if not isinstance(x, Value):
         return f"{x:g}"
-    return _text(x.label) or _spelled(x, depth)
-
-
-def _text(label: object) -> str:
-    """A label on one line, with nothing in it that a terminal would obey."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(label))
+    return escaped(x.label) or _spelled(x, depth)
 
 
 def _spelled(node: Value, depth: int = 3) -> str:
     """A node as an operation on its operands, cut off where it becomes deep or wide."""
     if node.is_leaf:
-        return _text(node.label) or f"Value({node._data:g})"
+        return escaped(node.label) or f"Value({node._data:g})"
     if depth == 0:
         return "..."
     op = ROWS.get(node._op)
@@ -387,5 +382,5 @@ def _spelled(node: Value, depth: int = 3) -> str:
         return f"-{names[0]}" if op is ops.neg else f" {op.symbol} ".join(names)
     if len(names) > _SHOWN_OPERANDS:
         names[-1] = f"... {len(node.operands)} operands"
-    called = op.name if op is not None else _text(node._op) or "a hand-made operation"
+    called = op.name if op is not None else escaped(node._op) or "a hand-made operation"
     return f"{called}({', '.join(names)})"

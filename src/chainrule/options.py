@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import inspect
 import math
 import numbers
 import operator
+import os
 import random
 from collections.abc import Iterable, MutableSequence
 from typing import Any, Protocol
 
 from chainrule.errors import OptionError, describe
 
-__all__ = ["RandomSource", "choice", "random_source", "real", "several", "whole"]
+__all__ = [
+    "RandomSource",
+    "check_folder",
+    "choice",
+    "function",
+    "random_source",
+    "real",
+    "several",
+    "whole",
+]
 
 
 def real(
@@ -127,6 +139,57 @@ def choice(name: str, given: Any, allowed: Iterable[str], otherwise: str = "") -
         f"{name} must be one of {listed}{f', or {otherwise}' if otherwise else ''}; "
         f"got {describe(given)}."
     )
+
+
+def function(
+    needed: str, given: Any, count: int | None = None, error: type[Exception] = OptionError
+) -> None:
+    """Refuse what is no function, or cannot be called with so many arguments.
+
+    Args:
+        needed: who needs what, such as ``"grad needs a function of numbers"``.
+        given: what the user gave for it.
+        count: how many positional arguments it will be called with; None if unknown.
+        error: the class of the error.
+
+    Raises:
+        OptionError: or ``error``: it cannot be called, or not in this way.
+
+    Example:
+        >>> function("grad needs a function of numbers", 3)
+        Traceback (most recent call last):
+        chainrule.errors.OptionError: grad needs a function of numbers; got 3 (an int).
+    """
+    if not callable(given):
+        raise error(f"{needed}; got {describe(given)}.")
+    if count is None:
+        return
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):  # built-in functions need not have a signature
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError as problem:
+        name = getattr(given, "__name__", type(given).__name__)
+        shown = signature.replace(return_annotation=inspect.Signature.empty)
+        raise error(
+            f"{needed}; {name}{shown} cannot be called with {several(count, 'argument')}: "
+            f"{problem}."
+        ) from None
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a file to write whose folder does not exist.
+
+    Raises:
+        FileNotFoundError: it names the file and the folder.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            errno.ENOENT, f"there is no folder {folder!r}; make it first", os.fspath(path)
+        )
 
 
 class RandomSource(Protocol):

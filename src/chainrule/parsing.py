@@ -252,6 +252,7 @@ class _Parser:
             return self._error(problem, token.column)
         found = [_ALSO_KNOWN_AS.get(name.lower(), "")]
         found += [other for other in FUNCTIONS if other.startswith(name.lower())]
+        found += [other for other in FUNCTIONS if sorted(other) == sorted(name.lower())]
         found += get_close_matches(name.lower(), FUNCTIONS, n=1)
         advice = (
             f"for a product write {name} * (...). The functions are {', '.join(sorted(FUNCTIONS))}"

@@ -23,8 +23,9 @@ from typing import Any, Final
 
 from chainrule.dual import Dual, new_level
 from chainrule.errors import GraphError, OptionError, ShapeError, describe
-from chainrule.modes import MODES, counting
+from chainrule.modes import MODES, counting, misplaced
 from chainrule.operation import NO_EDGE, ROWS
+from chainrule.options import function
 from chainrule.structure import Structure, flatten, matching
 from chainrule.value import _NO_GRAPH, Value, partial_derivatives, topological_order
 
@@ -70,6 +71,7 @@ def gradients(output: Value, inputs: Sequence[Value]) -> list[Value]:
         >>> first.data, second.data
         (12.0, 12.0)
     """
+    _not_while_tracing()
     for x in (output, *inputs):
         if not isinstance(x, Value):
             raise GraphError(
@@ -107,6 +109,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
         >>> grad(grad(lambda x: x**3))(2.0)
         12.0
     """
+    function("grad needs a function of numbers", f)
     both = value_and_grad(f, argnums)
 
     @wraps(f)
@@ -130,6 +133,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         >>> value_and_grad(lambda x: x**2)(3.0)
         (9.0, 6.0)
     """
+    function("value_and_grad needs a function of numbers", f)
 
     @wraps(f)
     def value_and_gradient(*arguments: Any, **options: Any) -> tuple[Any, Any]:
@@ -168,6 +172,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         >>> pull([1.0, 10.0])
         (13.0, 12.0)
     """
+    function("vjp needs a function of numbers", f)
     run = _Run(f, list(primals))
 
     def pull(cotangent: Any) -> tuple[Any, ...]:
@@ -180,6 +185,7 @@ class _Run:
     """One run of a function on values of its own, ready to be differentiated."""
 
     def __init__(self, f: Callable[..., Any], arguments: list[Any]) -> None:
+        _not_while_tracing()
         flat = [flatten(x, f"argument {i}") for i, x in enumerate(arguments)]
         self.shapes: list[Structure] = [structure for _, structure in flat]
         # A result must be differentiable again if somebody outside is differentiating
@@ -340,6 +346,16 @@ def _plain(x: Any) -> Any:
     return x.data if isinstance(x, Value) else x
 
 
+def _not_while_tracing() -> None:
+    if MODES.used and MODES.here.tracing:
+        misplaced(
+            "a reverse-mode transform (grad, vjp, jacobian, gradients ...) was used",
+            "It cannot run inside a compiled function, which computes with numbers that are not "
+            "known yet; forward mode (jvp) can. For a gradient of the whole function, compile "
+            "the function itself: the compiled one has .value_and_grad(...).",
+        )
+
+
 class _Running(threading.local):
     """How many reverse-mode transforms are under way around the present one."""
 
@@ -382,6 +398,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         >>> jvp(lambda x, y: x * y, [2.0, 3.0], [1.0, 0.0])
         (6.0, 3.0)
     """
+    function("jvp needs a function of numbers", f)
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (list, tuple)):
             raise ShapeError(
@@ -427,6 +444,7 @@ def jacobian(f: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> Cal
         >>> jacobian(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
         [[3.0, 2.0], [1.0, 0.0]]
     """
+    function("jacobian needs a function of numbers", f)
     if mode not in ("auto", "forward", "reverse"):
         raise OptionError(f"mode must be 'auto', 'forward' or 'reverse'; got {describe(mode)}")
     if not isinstance(argnums, int):
@@ -474,6 +492,7 @@ def hvp(f: Callable[[Any], Any], x: Any, v: Any) -> Any:
         >>> hvp(lambda x: x[0] ** 2 * x[1], [2.0, 3.0], [1.0, 0.0])
         [6.0, 4.0]
     """
+    function("hvp needs a function of one argument", f)
     return jvp(grad(f), [x], [v])[1]
 
 
@@ -493,6 +512,7 @@ def hessian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         >>> hessian(lambda x: x[0] ** 2 * x[1])([2.0, 3.0])
         [[6.0, 4.0], [4.0, 0.0]]
     """
+    function("hessian needs a function of one argument", f)
     return jacobian(grad(f), mode="forward")
 
 
@@ -565,6 +585,7 @@ def count_passes(f: Callable[..., Any], *arguments: Any) -> PassCount:
         >>> count.forward_passes, count.reverse_passes
         (3, 1)
     """
+    function("count_passes needs a function of numbers", f)
     flat, structure = flatten(arguments, "the arguments")
     values = [x if isinstance(x, Value) else Value(x) for x in flat]
     with counting() as count:

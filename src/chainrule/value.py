@@ -511,11 +511,20 @@ def topological_order(*roots: Value, until: Iterable[Value] = ()) -> list[Value]
     Returns:
         Each `Value` of the graph once, leaves and roots included.
 
+    Raises:
+        GraphError: a root is no `Value`.
+
     Example:
         >>> a = Value(2.0, label="a")
         >>> [v.label or v._op for v in topological_order(a * a + 1.0)]
         ['a', '*', '+']
     """
+    for root in roots:
+        if not isinstance(root, Value):
+            raise GraphError(
+                f"topological_order takes the Values at the top of a graph; got {describe(root)}. "
+                "Write topological_order(y), or topological_order(*values) for a list."
+            )
     order: list[Value] = []
     ends = {id(x) for x in until}
     seen: set[int] = set()

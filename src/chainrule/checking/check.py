@@ -19,6 +19,7 @@ from chainrule.checking.directions import blamed, through_kinks
 from chainrule.checking.report import GradientReport
 from chainrule.checking.verdict import Evidence, verdict_on, without_value
 from chainrule.errors import OptionError, ShapeError, describe
+from chainrule.options import function
 from chainrule.structure import flatten
 
 __all__ = ["check_gradients"]
@@ -63,7 +64,8 @@ def check_gradients(
         NotANumberError: the point, or a result, holds something that is no number.
         ShapeError: there is no input; ``f`` returns several numbers; or the gradient
             has not the structure of the point.
-        OptionError: ``tolerance`` or ``directions`` is out of its range.
+        OptionError: ``tolerance`` or ``directions`` is out of its range, or a function
+            does not take the point's arguments.
 
     Example:
         >>> report = check_gradients(lambda x, y: x * y, 2.0, 3.0,
@@ -77,6 +79,10 @@ def check_gradients(
         raise OptionError(f"tolerance must lie between 0 and 1; got {describe(tolerance)}")
     if directions < 0:
         raise OptionError(f"directions must be 0 or more; got {describe(directions)}")
+    needed = "check_gradients needs a function, and a point with each of its arguments"
+    function(needed, f, len(point) or None)
+    if gradient is not None:
+        function("gradient must be a function of the same arguments", gradient, len(point))
     leaves, structure = flatten(point, "the point")
     if not leaves:
         raise ShapeError(

@@ -18,7 +18,7 @@ import click
 
 from chainrule import __version__
 from chainrule.cli.output import INTERRUPTED
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, escaped
 
 __all__ = ["COMMANDS", "main"]
 
@@ -126,5 +126,6 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo(f"Error: {message}", err=True)
+    # A message has lines of its own; what it quotes may come from a stranger's file.
+    click.echo("\n".join(map(escaped, f"Error: {message}".split("\n"))), err=True)
     return status

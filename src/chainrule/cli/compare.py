@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,6 +12,9 @@ from chainrule.nn import LOSSES, OPTIMIZERS, Network
 from chainrule.nn.scaling import Scaling
 
 __all__ = ["command"]
+
+FEW: Final = 20
+"""Rows of a data set with a name: enough to see, and quick in scalars."""
 
 
 @click.command(
@@ -44,14 +47,12 @@ Examples:
 def command(data: str, hidden: int | None, activation: str | None, **given: Any) -> None:
     """Train on DATA here and in PyTorch from the same start, and compare every number.
 
-    DATA is xor, circle, moons or spiral, or a CSV file, whose columns are brought to mean 0
-    and deviation 1.  Needs PyTorch.
+    DATA is xor, circle, moons, spiral or digits, of which the first 20 rows are taken; or a
+    CSV file, whose columns are brought to mean 0 and deviation 1.  Needs PyTorch.
     """
     from chainrule.interop.torch import compare
 
     options = dict.fromkeys(["n", "classes", "target", "header", "delimiter"])
-    if data in GENERATED and data != "xor":
-        options["n"] = 20  # enough to see, and quick in scalars
     found = load_data(data, loss=given["loss"], seed=given["seed"], **options)
     problem = found.problem
     net = Network(
@@ -65,10 +66,11 @@ def command(data: str, hidden: int | None, activation: str | None, **given: Any)
         seed=given["seed"],
     )
     X = Scaling.of(found.X).scaled(found.X) if found.from_file else found.X
+    rows = FEW if data in GENERATED else len(X)
     comparison = compare(
         net,
-        X,
-        problem.coded(found.y),
+        X[:rows],
+        problem.coded(found.y)[:rows],
         loss=problem.loss,
         optimizer=given["optimizer"],
         lr=given["lr"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from difflib import get_close_matches
 
 import click
@@ -106,6 +107,11 @@ def _numbers(words: tuple[str, ...], names: tuple[str, ...]) -> dict[str, float]
                 f"{word}: {text!r} is no number; expected something such as {name}=0.5 or "
                 f"{name}=1e-3.{hint}"
             ) from None
+        if math.isinf(given[name]) and "inf" not in text.lower():
+            raise OptionError(
+                f"{word}: the number is larger than any float (about 1.8e308); write {name}=inf "
+                "if infinity is meant."
+            )
     missing = [name for name in names if name not in given]
     if missing:
         example = " ".join([f"{name}=..." for name in missing])

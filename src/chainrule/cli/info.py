@@ -17,6 +17,10 @@ PARTS: Final = [
     # distribution, extra, what it brings
     ("numba", "fast", "training in machine code"),
     ("matplotlib", "plot", "plots"),
+    ("grandalf", "draw", "the layout of graphs"),
+    ("resvg_py", "draw", "graphs as PNG"),
+    ("latex2mathml", "draw", "formulas on pages"),
+    ("anywidget", "notebook", "steps in notebooks"),
     ("scipy", "scipy", "SciPy's optimisers"),
     ("scikit-learn", "sklearn", "scikit-learn estimators"),
     ("onnx", "onnx", "ONNX files"),

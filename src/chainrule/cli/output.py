@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,9 +57,12 @@ def can_draw(out: Console) -> bool:
 
 
 def show(out: Console, *things: Any) -> None:
-    """Print one thing after the other, without blanks at the ends of lines."""
+    """Print one thing after the other, without blanks at the ends of lines.
+
+    Texts are shown as `escaped`: names in them may come from a stranger's file.
+    """
     with out.capture() as captured:
-        out.print(*things, sep="\n")
+        out.print(*[escaped(x) if isinstance(x, str) else x for x in things], sep="\n")
     for line in captured.get().splitlines():
         # a name that the terminal's character set lacks must not end the program
         text = line.rstrip(" ").encode(out.encoding, "replace").decode(out.encoding)
@@ -71,7 +74,7 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[
 
     Args:
         heads: the columns' names.
-        rows: texts, one per column.
+        rows: texts, one per column; like the names they are shown as `escaped`.
         left: names of the columns that are aligned to the left.
 
     Returns:
@@ -82,9 +85,9 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         justify: Any = "left" if head in left else "right"
-        table.add_column(head, justify=justify, no_wrap=True)
+        table.add_column(escaped(head), justify=justify, no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escaped, row))
     return table
 
 

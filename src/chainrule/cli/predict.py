@@ -36,8 +36,12 @@ def command(model: str, file: str, delimiter: str | None, quiet: bool) -> None:
     """
     net = Network.load(model)
     problem = Problem.of(net, model)
-    features = problem.features if "features" in net.meta else len(problem.features)
-    rows = read_rows(file, features, problem.target, problem.target_position, delimiter)
+    features: list[str] | int = len(problem.features)
+    if "features" in net.meta:
+        features = problem.features if problem.columns is None else problem.columns
+    rows = read_rows(
+        file, features, problem.target, problem.target_position, delimiter, problem.categories
+    )
     known = [(i, label) for i, label in enumerate(rows.labels) if label]
     for i, label in known:
         if (problem.label_index(label) if problem.classes else as_number(label)) is None:

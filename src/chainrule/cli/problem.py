@@ -13,6 +13,7 @@ from typing import Any
 
 from chainrule import __version__
 from chainrule.cli.output import joined
+from chainrule.data.categories import expanded
 from chainrule.errors import DataError, ModelFileError, OptionError, ShapeError, describe
 from chainrule.nn import LOSSES, Loss, Network
 from chainrule.ops import sigmoid, softmax
@@ -30,6 +31,8 @@ class Problem:
         target_position: its column in a file without names.
         classes: the labels of the classes, by index; empty if a number is predicted.
         loss: the name of the loss that the network was trained with; "" if unknown.
+        categories: for each column of text its values; such a column is several features.
+        columns: the names of the file's feature columns; None if they are the features.
     """
 
     features: list[str]
@@ -37,6 +40,8 @@ class Problem:
     target_position: int = -1
     classes: list[str] = field(default_factory=list)
     loss: str = ""
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    columns: list[str] | None = None
 
     @property
     def measure(self) -> Loss:
@@ -155,6 +160,7 @@ class Problem:
             "made_by": f"chainrule {__version__}",
             "data": data,
             "features": self.features,
+            **({"columns": self.columns, "categories": self.categories} if self.categories else {}),
             "target": self.target,
             "target_position": self.target_position,
             "classes": self.classes,
@@ -175,6 +181,8 @@ class Problem:
             target_position=meta.get("target_position", -1),
             classes=meta.get("classes", []),
             loss=meta.get("loss", ""),
+            categories=meta.get("categories", {}),
+            columns=meta.get("columns"),
         )
 
         def need(name: str, sound: bool, expected: str) -> None:
@@ -186,6 +194,14 @@ class Problem:
 
         loss, features = problem.loss, problem.features
         need("features", _names(features) and len(features) == n, f"{n} different names")
+        kinds, columns = problem.categories, problem.columns
+        sound = isinstance(kinds, dict) and all(
+            _names(values) and values for values in kinds.values()
+        )
+        need("categories", sound, "a list of different texts for each column of text")
+        if kinds or columns is not None:
+            suits = _names(columns) and expanded(columns or [], kinds) == features
+            need("columns", suits, "names that give the features")
         need("target", isinstance(problem.target, str), "a name")
         need("target_position", type(problem.target_position) is int, "a whole number")
         need("loss", isinstance(loss, str) and loss in ("", *LOSSES), "the name of a loss")

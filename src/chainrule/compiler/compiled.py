@@ -20,6 +20,7 @@ from chainrule.compiler.program import Program
 from chainrule.compiler.trace import PERTURBED, Trace, Tracer, kept_too_long, record
 from chainrule.errors import CompileMismatch, NotANumberError, OptionError, ShapeError, describe
 from chainrule.operation import Operand, as_float
+from chainrule.options import function
 from chainrule.structure import Structure, flatten
 from chainrule.transforms import pull_back
 from chainrule.value import Value
@@ -311,6 +312,12 @@ class Compiled:
             return entry
 
     def _build(self, structures: list[Structure]) -> _Entry:
+        function(
+            "a compiled function is called with the arguments of the function itself",
+            self._f,
+            len(structures),
+            ShapeError,
+        )
         start = time.perf_counter()
         wanted = None if self._batched or not structures else 0
         trace = record(self._f, structures, self._parameters)
@@ -383,7 +390,15 @@ def _agree(what: str, found: Any, expected: Sequence[float], dtype: Any) -> None
 
 
 def _checked(parameters: Iterable[Value]) -> list[Value]:
-    found = list(parameters)
+    try:
+        found = list(parameters)
+    except TypeError:
+        given: Any = parameters
+        one = isinstance(given, Value)
+        advice = "parameters=net.parameters() for a network" if not one else "parameters=[w]"
+        raise OptionError(
+            f"parameters must be a list of Values; got {describe(given)}. Write {advice}."
+        ) from None
     places: dict[int, int] = {}
     for i, p in enumerate(found):
         if not isinstance(p, Value):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NoReturn
 from chainrule import ops
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import CompileMismatch, TraceError, describe, users_line
-from chainrule.modes import refuse, tracing
+from chainrule.modes import misplaced, refuse, tracing
 from chainrule.operation import ROWS, Op, as_float, unknown
 from chainrule.structure import Structure, flatten
 from chainrule.value import Value, topological_order
@@ -272,6 +272,40 @@ class Tracer(Arithmetic):
 
     def __iter__(self) -> Any:
         refuse("iter")
+
+    def __len__(self) -> int:
+        _single("the length of a value was asked for")
+
+    def __getitem__(self, place: object) -> Any:
+        _single(f"a value was indexed, with [{place!r}],")
+
+    def __round__(self, digits: object = None) -> Any:
+        refuse("round")
+
+    def __format__(self, spec: str) -> str:
+        if not spec:  # as in a message for somebody who looks at the tracing itself
+            return repr(self)
+        refuse("format")
+
+    def detach(self) -> Value:
+        """Not to be had: raises `TraceError`."""
+        refuse("detach")
+
+    def backward(self) -> None:
+        """No place for it: raises `TraceError`."""
+        misplaced(
+            "backward() was called",
+            "Leave it out: gradients come out of the compiled function, as in "
+            "value, gradient = compiled.value_and_grad(...).",
+        )
+
+
+def _single(what: str) -> NoReturn:
+    misplaced(
+        what,
+        "It is a single number here. Where an argument should be a list, call with one: "
+        "f([2.0, 3.0]); with parameters=, a row of numbers for each example: step([[2.0, 3.0]]).",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ Example:
 
 from __future__ import annotations
 
+from chainrule.data.bundled import digits
 from chainrule.data.generators import Dataset, blobs, circle, moons, spiral, xor
 from chainrule.data.matching import MatchedRows, read_rows
 from chainrule.data.splitting import train_test_split
@@ -24,6 +25,7 @@ __all__ = [
     "Table",
     "blobs",
     "circle",
+    "digits",
     "moons",
     "read_csv",
     "read_rows",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from chainrule.data.categories import one_hot
 from chainrule.data.records import lines_of, parsed, read_text, sniffed
 from chainrule.data.sheet import Sheet, header_names
 from chainrule.errors import DataError
@@ -37,6 +38,7 @@ def read_rows(
     target: str = "",
     target_position: int = -1,
     delimiter: str | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> MatchedRows:
     r"""Read the columns that a model takes from a CSV file.
 
@@ -51,13 +53,15 @@ def read_rows(
         target: the name of the target column, which need not be in the file.
         target_position: where it is in a file without names.
         delimiter: the character between cells; None finds out.
+        categories: for each feature column of text the values that the model knows; it
+            gives one number per value, as with ``read_csv(one_hot=True)``.
 
     Returns:
         The rows, and the target's cells as they are.
 
     Raises:
         DataError: the file cannot be read, or lacks a feature; or a feature's cell
-            is no number.
+            is no number, or a text that the model does not know.
 
     Example:
         >>> import pathlib, tempfile
@@ -76,6 +80,7 @@ def read_rows(
     if not records:
         raise DataError(f"{name} is empty. Expected rows of numbers, with or without a header.")
     first, cells = records[0]
+    kinds_of = categories or {}
     if isinstance(features, int):
         wanted = [f"x{i + 1}" for i in range(features)]
         header = all(parsed(cell) is None for cell in cells)
@@ -87,7 +92,7 @@ def read_rows(
         at = names.index(target) if target in names else None
         places = [names.index(feature) for feature in wanted]
     else:
-        at = _target_position(name, first, cells, wanted, target, target_position, header)
+        at = _target_position(name, first, cells, wanted, target, target_position, header, kinds_of)
         names = header_names(name, first, cells) if header else wanted.copy()
         if at is not None and not header:
             names.insert(at, target)
@@ -96,13 +101,28 @@ def read_rows(
     found = MatchedRows([], [], [])
     for line, row in records[1:] if header else records:
         sheet.check_width(line, row)
-        found.X.append([sheet.number(line, i, row[i]) for i in places])
+        values: list[float] = []
+        for i in places:
+            kinds = kinds_of.get(sheet.names[i])
+            if kinds is None:
+                values.append(sheet.number(line, i, row[i]))
+            else:
+                values += one_hot(sheet.known(line, i, row[i], kinds), kinds)
+        found.X.append(values)
         if at is not None:
             found.labels.append(row[at])
         found.lines.append(line)
     if not found.X:
         raise DataError(f"{name} has column names in line {first} but no rows below them.")
     return found
+
+
+def _text_positions(
+    features: Sequence[str], categories: Mapping[str, Sequence[str]], at: int | None
+) -> set[int]:
+    """Where in a file without names text is expected, with the target at ``at``."""
+    found = [i for i, feature in enumerate(features) if feature in categories]
+    return {i + (at is not None and i >= at) for i in found}
 
 
 def _target_position(
@@ -113,11 +133,15 @@ def _target_position(
     target: str,
     position: int,
     header: bool,
+    categories: Mapping[str, Sequence[str]],
 ) -> int | None:
     """Where the target is, going by the number of columns; None if it is not there."""
     n = len(features)
     at = position % (n + 1) if target and len(cells) == n + 1 else None
-    words = not header and any(parsed(c) is None for i, c in enumerate(cells) if i != at)
+    texts = _text_positions(features, categories, at)
+    words = not header and any(
+        parsed(c) is None for i, c in enumerate(cells) if i != at and i not in texts
+    )
     if len(cells) in (n, n + 1 if target else n) and not words:
         return at
     shown = reprlib.repr(", ".join(cells))

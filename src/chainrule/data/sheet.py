@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chainrule.data.categories import MOST_VALUES
 from chainrule.data.records import DELIMITERS, parsed
 from chainrule.errors import DataError
 from chainrule.options import several
@@ -81,6 +83,42 @@ class Sheet:
         raise DataError(
             f"{self.place(line, i)}: expected a number, found {reprlib.repr(cell)}. {advice}"
         )
+
+    def is_word(self, line: int, i: int, cell: str) -> bool:
+        """Whether a feature's cell holds text, which is no number written another way."""
+        return self.finite(line, i, cell) is None and parsed(cell.replace(",", "")) is None
+
+    def word(self, line: int, i: int, cell: str) -> str:
+        """The text in the cell of a column of text."""
+        if self.finite(line, i, cell) is not None:
+            raise DataError(
+                f"{self.place(line, i)}: {reprlib.repr(cell)} is a number, and the column began "
+                f"with text. A column must be all numbers or all text: correct the odd cell, or "
+                f"turn every one into text such as 'kind 1'."
+            )
+        return cell
+
+    def values(self, i: int, cells: list[str]) -> list[str]:
+        """The different texts of a column, sorted; refused if they are too many to be kinds."""
+        found = sorted(set(cells))
+        if len(found) > MOST_VALUES:
+            raise DataError(
+                f"{self.name}: column {self.names[i]!r} has {len(found):,} different texts in "
+                f"{len(cells):,} rows, such as {reprlib.repr(found[0])}. Text must be one of a few "
+                f"kinds (at most {MOST_VALUES}), each of which becomes an input. Delete the column."
+            )
+        return found
+
+    def known(self, line: int, i: int, cell: str, values: Sequence[str]) -> str:
+        """The text in a cell, which must be one of those that a model knows."""
+        if cell not in values:
+            shown = ", ".join(map(reprlib.repr, values[:20])) + (", ..." if values[20:] else "")
+            what = reprlib.repr(cell) if cell else "nothing"
+            raise DataError(
+                f"{self.place(line, i)}: expected one of {shown}, which the model was trained on; "
+                f"found {what}. Correct it, delete the row, or train again with rows that have it."
+            )
+        return cell
 
     def finite(self, line: int, i: int, cell: str) -> float | None:
         """The number in a cell, or None for text; an empty cell, nan and inf are refused."""

@@ -5,14 +5,20 @@ from __future__ import annotations
 import operator
 import os
 import reprlib
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
+from chainrule.data.categories import expanded
+from chainrule.data.categories import one_hot as encoded
 from chainrule.data.records import lines_of, parsed, read_text, sniffed
 from chainrule.data.sheet import Sheet, header_names
 from chainrule.errors import DataError, OptionError, describe
 from chainrule.options import several
 
-__all__ = ["Table", "read_csv"]
+__all__ = ["MOST_CELLS", "Table", "read_csv"]
+
+MOST_CELLS: Final = 20_000_000
+"""In a file: as Python floats they take some two gigabytes, with the copies made in training."""
 
 
 class Table(tuple[list[list[float]], list[float]]):
@@ -27,6 +33,9 @@ class Table(tuple[list[list[float]], list[float]]):
             ``classes[int(y[i])]`` is the label of row i; else empty.
         target_position: where in the file the target column is, counted from 0;
             the last one unless said otherwise.
+        columns: the names of the feature columns in the file; ``feature_names`` but for
+            columns of text, each of which gives several features.
+        categories: for each column of text its values, in sorted order.
 
     Example:
         >>> table = Table([[1.5], [2.5]], [0.0, 1.0], ["size"], "kind", ["cat", "dog"])
@@ -41,6 +50,8 @@ class Table(tuple[list[list[float]], list[float]]):
     target_name: str
     classes: list[str]
     target_position: int
+    columns: list[str]
+    categories: dict[str, list[str]]
 
     def __new__(
         cls,
@@ -50,18 +61,23 @@ class Table(tuple[list[list[float]], list[float]]):
         target_name: str,
         classes: list[str],
         target_position: int = -1,
+        columns: list[str] | None = None,
+        categories: dict[str, list[str]] | None = None,
     ) -> Table:
         """Make the pair; see the class for the arguments."""
         self = super().__new__(cls, (X, y))
         self.feature_names = feature_names
         self.target_name = target_name
         self.classes = classes
-        self.target_position = target_position % (len(feature_names) + 1)
+        self.columns = list(feature_names) if columns is None else columns
+        self.categories = {} if categories is None else categories
+        self.target_position = target_position % (len(self.columns) + 1)
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # for copy and pickle
         names = (self.feature_names, self.target_name)
-        return (self.X, self.y, *names, self.classes, self.target_position)
+        place = (self.classes, self.target_position)
+        return (self.X, self.y, *names, *place, self.columns, self.categories)
 
     @property
     def X(self) -> list[list[float]]:  # noqa: N802 - a matrix is called X, as on paper
@@ -86,10 +102,11 @@ def read_csv(
     target: int | str = -1,
     header: bool | None = None,
     delimiter: str | None = None,
+    one_hot: bool = False,
 ) -> Table:
     r"""Read a table of numbers from a CSV file: one column to predict, the rest as features.
 
-    Features must be numbers.  The target column may hold numbers, which are kept
+    Features must be numbers, or with ``one_hot`` all text in a column.  The target column may hold numbers, which are kept
     as they are, or text labels, which become class indices in sorted order.
     Spaces around a cell are dropped and blank lines skipped; nothing else is
     guessed or left out: a cell that cannot be used is an error that names it.
@@ -104,6 +121,8 @@ def read_csv(
         delimiter: the character between cells.  None picks the one of comma,
             semicolon, tab, bar and space that splits the first lines evenly.
             A run of spaces counts as one.
+        one_hot: take columns of text, too: each becomes one feature per value, named
+            such as ``colour=red``, which is 1 where a row has it and else 0.
 
     Returns:
         A `Table`, which unpacks as ``X, y`` and also has ``feature_names``,
@@ -129,14 +148,14 @@ def read_csv(
         ['cat', 'dog']
         >>> folder.cleanup()
     """
-    _check_options(target, header, delimiter)
+    _check_options(target, header, delimiter, one_hot)
     name, text = read_text(path)
     if delimiter is None:
         delimiter = sniffed(name, text)
-    records = list(lines_of(name, text, delimiter))
-    if not records:
+    records = lines_of(name, text, delimiter)
+    first, cells = next(records, (0, []))
+    if not cells:
         raise DataError(f"{name} is empty. Expected rows of numbers, with or without a header.")
-    first, cells = records[0]
     at = _position(name, first, target, cells, delimiter)
     if header is None:
         header = isinstance(target, str) or _is_header(name, first, cells, at)
@@ -145,23 +164,76 @@ def read_csv(
     else:
         names = ["y" if i == at else f"x{i}" for i in range(len(cells))]
     sheet = Sheet(name, names, at, header, delimiter, first)
-    rows = records[1:] if header else records
-    if not rows:
+    rows = records if header else chain([(first, cells)], records)
+    X: list[list[float]] = []
+    labels: list[tuple[int, str, float | None]] = []
+    texts: dict[int, list[str]] = {}  # by position, of the columns of text
+    for line, row in rows:
+        sheet.check_width(line, row)
+        if not X and one_hot:
+            words = [i for i, cell in enumerate(row) if i != at and sheet.is_word(line, i, cell)]
+            texts = {i: [] for i in words}
+        found = []
+        for i, cell in enumerate(row):
+            if i in texts:
+                texts[i].append(sheet.word(line, i, cell))
+            elif i != at:
+                found.append(sheet.number(line, i, cell))
+        X.append(found)
+        labels.append((line, row[at], sheet.finite(line, at, row[at])))
+        if len(X) * len(names) > MOST_CELLS:
+            raise DataError(_too_large(name, line, len(names)))
+    if not X:
         raise DataError(
             f"{name} has column names in line {first} but no rows below them. "
             f"Add rows, or pass header=False if that line is data."
         )
-    X, labels = [], []
-    for line, row in rows:
-        sheet.check_width(line, row)
-        X.append([sheet.number(line, i, cell) for i, cell in enumerate(row) if i != at])
-        labels.append((line, row[at], sheet.finite(line, at, row[at])))
     y, classes = sheet.targets(labels)
-    return Table(X, y, names[:at] + names[at + 1 :], names[at], classes, at)
+    columns = names[:at] + names[at + 1 :]
+    categories = {names[i]: sheet.values(i, cells) for i, cells in texts.items()}
+    if categories:
+        X = _with_texts(X, [i for i in range(len(names)) if i != at], texts, categories, names)
+    features = expanded(columns, categories)
+    return Table(X, y, features, names[at], classes, at, columns, categories)
 
 
-def _check_options(target: Any, header: Any, delimiter: Any) -> None:
+def _with_texts(
+    X: list[list[float]],
+    places: list[int],
+    texts: dict[int, list[str]],
+    categories: dict[str, list[str]],
+    names: list[str],
+) -> list[list[float]]:
+    """The rows of numbers, with the columns of text put in at their places."""
+    codes = {
+        i: {value: encoded(value, categories[names[i]]) for value in categories[names[i]]}
+        for i in texts
+    }
+    full = []
+    for k, numbers in enumerate(X):
+        rest = iter(numbers)
+        row: list[float] = []
+        for i in places:
+            if i in codes:
+                row += codes[i][texts[i][k]]
+            else:
+                row.append(next(rest))
+        full.append(row)
+    return full
+
+
+def _too_large(name: str, line: int, columns: int) -> str:
+    return (
+        f"{name}, line {line}: more than {MOST_CELLS:,} cells, {columns} in a row, and each becomes "
+        "a Python float: gigabytes. Take a sample of the rows, or go on in PyTorch "
+        "(chainrule.interop.torch.to_module), which reads data in batches."
+    )
+
+
+def _check_options(target: Any, header: Any, delimiter: Any, one_hot: Any) -> None:
     """Refuse options of the wrong kind before any file is opened."""
+    if not isinstance(one_hot, bool):
+        raise OptionError(f"one_hot must be True or False, not {describe(one_hot)}.")
     try:
         known = isinstance(target, str) or operator.index(target) is not None
     except TypeError:

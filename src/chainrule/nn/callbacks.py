@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from chainrule.errors import OptionError, describe
 from chainrule.nn.history import History
-from chainrule.options import real, whole
+from chainrule.options import function, real, whole
 
 __all__ = ["Callback", "EarlyStopping", "checked_callbacks", "stop_reason"]
 
@@ -115,11 +115,7 @@ def checked_callbacks(given: Any) -> list[Callback]:
                 f"callbacks[{i}] is the class {callback.__name__} itself; make an object of it: "
                 f"{callback.__name__}()."
             )
-        if not callable(callback):
-            raise OptionError(
-                f"callbacks[{i}] must be a function (epoch, net, history); "
-                f"got {describe(callback)}."
-            )
+        function(f"callbacks[{i}] must be a function (epoch, net, history)", callback, 3)
     return found
 
 

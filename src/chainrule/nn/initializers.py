@@ -140,10 +140,14 @@ def zeros(n_inputs: int, n_outputs: int, source: RandomSource) -> float:
 
 INITIALIZERS: Final[dict[str, Initializer]] = {
     "lesson": lesson,
+    "xavier": xavier_uniform,
+    "glorot": xavier_uniform,
     "xavier_uniform": xavier_uniform,
     "glorot_uniform": xavier_uniform,
     "xavier_normal": xavier_normal,
     "glorot_normal": xavier_normal,
+    "he": he_uniform,
+    "kaiming": he_uniform,
     "he_uniform": he_uniform,
     "kaiming_uniform": he_uniform,
     "he_normal": he_normal,
@@ -152,7 +156,7 @@ INITIALIZERS: Final[dict[str, Initializer]] = {
     "normal": normal,
     "zeros": zeros,
 }
-"""Every initializer, by its usual names."""
+"""Every initializer, by its usual names; a scheme without a distribution is the uniform one."""
 
 
 def initializer_of(init: Any) -> Initializer:

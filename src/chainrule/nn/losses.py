@@ -36,7 +36,7 @@ from chainrule.ops import (
     where,
 )
 from chainrule.ops import sum as total_of
-from chainrule.options import real
+from chainrule.options import function, real
 from chainrule.value import Value
 
 __all__ = [
@@ -155,7 +155,7 @@ def binary_cross_entropy(prediction: Any, target: Any) -> Any:
             "sigmoid, or use binary_cross_entropy_with_logits for any number."
         )
     if isinstance(t, float) and t in (0.0, 1.0):  # the usual case: the other term is 0
-        return -(_log_yes(p) if t == 1.0 else _log_no(p))
+        return 0.0 - (_log_yes(p) if t == 1.0 else _log_no(p))  # a minus sign would give -0.0
     return -(t * _log_yes(p) + (1.0 - t) * _log_no(p))
 
 
@@ -503,6 +503,7 @@ def loss_of(loss: Any) -> Loss:
         for known in LOSSES.values():
             if known.function is loss:
                 return known
+        function("loss needs a function (output, target) of one row", loss, 2)
         return Loss(getattr(loss, "__name__", type(loss).__name__), loss)
     raise OptionError(
         f"unknown loss {describe(loss)}; expected a function (output, target) -> loss or one "

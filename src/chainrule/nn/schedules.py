@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeAlias
 
 from chainrule.errors import OptionError, describe
-from chainrule.options import real, whole
+from chainrule.options import function, real, whole
 
 __all__ = [
     "SCHEDULES",
@@ -245,6 +245,7 @@ def schedule_of(given: Any, epochs: int) -> Rate:
     if isinstance(given, Schedule):
         return given.over(epochs)
     if callable(given) and not isinstance(given, type):
+        function("schedule must be a function (epoch, lr) -> lr", given, 2)
         found: Rate = given
         return found
     names = ", ".join(repr(name) for name in SCHEDULES)

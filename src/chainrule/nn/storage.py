@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from chainrule.errors import ModelFileError, OptionError, describe
 from chainrule.nn.activations import ACTIVATIONS
+from chainrule.options import check_folder
 
 if TYPE_CHECKING:
     from chainrule.nn.layers import Network
@@ -127,6 +128,7 @@ def _replace(path: Path, data: bytes) -> None:
     exists = os.path.exists(target)
     if exists and not os.path.isfile(target):
         raise OptionError(f"cannot save to {os.fspath(path)!r}: it is not a file")
+    check_folder(path)
     temporary = f"{target}.{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:
@@ -136,9 +138,11 @@ def _replace(path: Path, data: bytes) -> None:
         if exists:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except BaseException:  # also an interruption must not leave half a file behind
+    except BaseException as error:  # also an interruption must not leave half a file behind
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
 
 

@@ -20,6 +20,7 @@ from chainrule import ops
 from chainrule.arithmetic import Arithmetic
 from chainrule.errors import NotANumberError, OptionError, describe
 from chainrule.operation import ROWS, Op, Operand, number
+from chainrule.options import function
 from chainrule.symbol.differentiation import derivative
 from chainrule.symbol.expression import postorder, tree_size
 from chainrule.symbol.notation import NAME, NUMBERS, latex, text
@@ -270,7 +271,8 @@ def formula(f: Callable[..., Any], *names: str | float | list[str] | tuple[str, 
 
     Raises:
         NotANumberError: ``f`` returns something else, or turns a formula into a number.
-        OptionError: a name that the text of a formula could not hold.
+        OptionError: a name that the text of a formula could not hold, or not a name per
+            argument.
 
     Example:
         >>> from chainrule import tanh
@@ -278,6 +280,12 @@ def formula(f: Callable[..., Any], *names: str | float | list[str] | tuple[str, 
         >>> print(y, "has the derivative", y.derivative("w"))
         tanh(w * x) has the derivative (1 - tanh(w * x) ** 2) * x
     """
+    function(
+        "formula needs a function, and a name for each of its arguments, as in "
+        'formula(lambda w, x: w * x, "w", "x")',
+        f,
+        len(names),
+    )
     found = f(*[[*map(Symbol, x)] if isinstance(x, (list, tuple)) else Symbol(x) for x in names])
     if isinstance(found, (list, tuple)):
         return [_result(x) for x in found]

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from chainrule.errors import MissingExtraError, OptionError, describe
 from chainrule.nn.layers import Layer, Network, Neuron
-from chainrule.options import choice, whole
+from chainrule.options import check_folder, choice, whole
 from chainrule.value import _NO_GRAPH, Value
 from chainrule.views import formats
 from chainrule.views.graph_scene import FOLDS, graph_scene
@@ -179,6 +179,7 @@ def _checked_path(path: Any) -> Path:
             f"the file name tells the format, by ending in {', '.join(SUFFIXES[:-1])} or "
             f"{SUFFIXES[-1]}; got {describe(str(file))}"
         )
+    check_folder(file)
     return file
 
 

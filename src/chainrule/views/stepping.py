@@ -21,7 +21,7 @@ from typing import Any, Final, final
 
 from chainrule.errors import OptionError, describe
 from chainrule.operation import ROWS
-from chainrule.options import several, whole
+from chainrule.options import check_folder, several, whole
 from chainrule.symbol import Symbol
 from chainrule.symbol.notation import infix_precedence
 from chainrule.value import Value
@@ -104,6 +104,7 @@ def _checked_path(path: Any) -> Path:
             f"step_through writes a page, so the file name must end in .html; "
             f"got {describe(str(file))}"
         )
+    check_folder(file)
     return file
 
 
