@@ -745,6 +745,7 @@ def test_public_names():
         "Table",
         "blobs",
         "circle",
+        "digits",
         "moons",
         "read_csv",
         "read_rows",

@@ -127,7 +127,7 @@ ERRORS = [
     ("(x)(y)", 4, "but found '('; products need a *"),
     ("x ^ 2", 3, "but found '^'. Powers are written **."),
     ("x = 2", 3, "Equality is written ==."),
-    ("a × b", 3, "Products are written *."),  # noqa: RUF001
+    ("a × b", 3, "Products are written *."),
     ("\N{MINUS SIGN}a", 1, "Use the hyphen of the keyboard"),
     ("[a]", 1, "Use round parentheses"),
     ("w[a]", 2, "an index is a number right after a name, as in w[0]"),

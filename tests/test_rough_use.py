@@ -253,7 +253,7 @@ def test_a_folder_that_is_missing_is_named_with_the_file(tmp_path: Path) -> None
     ):
         path = tmp_path / "nope" / name
         with pytest.raises(
-            FileNotFoundError, match="there is no folder .*nope.*; make it"
+            FileNotFoundError, match=r"there is no folder .*nope.*; make it"
         ) as raised:
             write(path)
         assert raised.value.filename == str(path)

@@ -154,7 +154,7 @@ def describe(thing: object, limit: int = 60) -> str:
 
 
 def escaped(text: object) -> str:
-    """A text of unknown origin on one line, with nothing in it that a terminal would obey.
+    r"""A text of unknown origin on one line, with nothing in it that a terminal would obey.
 
     Args:
         text: a name, a label, a cell of a file.
@@ -163,8 +163,8 @@ def escaped(text: object) -> str:
         The same with escapes for control characters and whatever else shows nothing.
 
     Example:
-        >>> print(escaped("x\\x1b[2J"))
-        x\\x1b[2J
+        >>> print(escaped("x\x1b[2J"))
+        x\x1b[2J
     """
     return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in str(text)])
 

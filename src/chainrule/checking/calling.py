@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,9 +19,20 @@ from chainrule.structure import Structure, flatten
 from chainrule.transforms import jvp, value_and_grad
 from chainrule.value import Value
 
-__all__ = ["evaluator", "foreign_gradient", "names_of", "own_gradients", "quiet", "quietly"]
+__all__ = [
+    "evaluator",
+    "foreign_gradient",
+    "names_of",
+    "own_gradients",
+    "quiet",
+    "quietly",
+    "takes_floats",
+]
 
-Evaluate = Callable[[list[float]], float]
+Evaluate = Callable[[list[float], Collection[int] | None], float]
+"""The function of a list of floats, and of the places in it that move (None for all)."""
+REFUSALS = (ArithmeticError, AttributeError, TypeError, ValueError)
+"""What a function raises on plain floats that it does not raise on values."""
 
 
 def names_of(f: Callable[..., Any], point: tuple[Any, ...]) -> list[str]:
@@ -57,15 +68,20 @@ def _leaf_names(name: str, tree: Any) -> Iterator[str]:
 def evaluator(f: Callable[..., Any], structure: Structure, own: bool) -> Evaluate:
     """The function as one of a list of floats.
 
-    One of this package is called with `Value`s, so that it may use their methods; any
-    other with plain numbers.
+    One of this package is called with `Value`s where the input moves and with floats
+    elsewhere, which is many times faster; any other with plain numbers only.  The moving
+    ones are values because floats have other rules (``1.0 / 0.0`` raises, and a negative
+    number to a broken power is complex).
     """
 
-    def evaluate(xs: list[float]) -> float:
+    def evaluate(xs: list[float], moving: Collection[int] | None = None) -> float:
         if not own:
             return _as_number(f(*structure.fill(xs)))
+        fed: list[Any] = list(map(Value, xs)) if moving is None else list(xs)
+        for i in moving or ():
+            fed[i] = Value(xs[i])
         with no_grad():
-            leaves, shape = flatten(f(*structure.fill(map(Value, xs))), "the function's result")
+            leaves, shape = flatten(f(*structure.fill(fed)), "the function's result")
             if shape.size != 1:
                 raise _several(shape)
             return float(leaves[0])
@@ -73,10 +89,23 @@ def evaluator(f: Callable[..., Any], structure: Structure, own: bool) -> Evaluat
     return evaluate
 
 
-def quiet(evaluate: Evaluate, xs: list[float]) -> float:
-    """Evaluate away from the point: where a function refuses to, it is ``nan``."""
+def takes_floats(evaluate: Evaluate, xs: list[float], i: int, value: float) -> bool:
+    """Whether the function gives the same if all inputs but one are plain floats."""
     try:
-        return evaluate(xs)
+        return math.isclose(evaluate(xs, (i,)), value, rel_tol=1e-12)
+    except REFUSALS:  # it uses methods of values, say
+        return False
+
+
+def quiet(evaluate: Evaluate, xs: list[float], moving: Collection[int] | None = None) -> float:
+    """Evaluate away from the point: where a function refuses to, it is ``nan``."""
+    if moving is not None:
+        try:
+            return evaluate(xs, moving)
+        except REFUSALS:
+            pass  # a branch that needs values
+    try:
+        return evaluate(xs, None)
     except (ArithmeticError, ValueError):  # math.log(-1.0), say
         return math.nan
 
@@ -111,9 +140,12 @@ def _several(what: Structure | str) -> ShapeError:
 
 
 def own_gradients(
-    f: Callable[..., Any], structure: Structure, xs: list[float]
+    f: Callable[..., Any], structure: Structure, xs: list[float], plain: Sequence[bool]
 ) -> tuple[list[float], list[float | None]]:
-    """The gradient by reverse mode, and by forward mode."""
+    """The gradient by reverse mode, and by forward mode.
+
+    ``plain`` tells for each input whether the others may be plain floats.
+    """
 
     def g(numbers: list[Any]) -> Any:
         return f(*structure.fill(numbers))
@@ -121,7 +153,10 @@ def own_gradients(
     _, reverse = value_and_grad(g)(xs)
     forward: list[float | None] = []
     for i in range(len(xs)):
-        _, slope = jvp(g, [xs], [[float(i == j) for j in range(len(xs))]])
+        if plain[i]:
+            _, slope = jvp(lambda x, i=i: g([*xs[:i], x, *xs[i + 1 :]]), [xs[i]], [1.0])
+        else:
+            _, slope = jvp(g, [xs], [[float(i == j) for j in range(len(xs))]])
         forward.append(flatten(slope, "the derivative")[0][0])
     return reverse, forward
 

@@ -13,6 +13,7 @@ from chainrule.checking.calling import (
     own_gradients,
     quiet,
     quietly,
+    takes_floats,
 )
 from chainrule.checking.differences import slopes_along
 from chainrule.checking.directions import blamed, through_kinks
@@ -94,9 +95,13 @@ def check_gradients(
     evaluate = evaluator(f, structure, own=gradient is None)
     forward: list[float | None] = [None] * len(xs)
     with quietly():
-        value = evaluate(xs)
+        value = evaluate(xs, None)
+        plain = [
+            gradient is None and math.isfinite(value) and takes_floats(evaluate, xs, i, value)
+            for i in range(len(xs))
+        ]
         if gradient is None:
-            found, forward = own_gradients(f, structure, xs)
+            found, forward = own_gradients(f, structure, xs, plain)
         else:
             found = foreign_gradient(gradient, structure, xs, point)
         if not math.isfinite(value):
@@ -110,7 +115,8 @@ def check_gradients(
             return quiet(evaluate, moved)
 
         def along(i: int) -> Callable[[float], float]:
-            return lambda x: near([*xs[:i], x, *xs[i + 1 :]])
+            moving = (i,) if plain[i] else None
+            return lambda x: quiet(evaluate, [*xs[:i], x, *xs[i + 1 :]], moving)
 
         lines = [slopes_along(along(i), x) for i, x in enumerate(xs)]
         known = Evidence(names, xs, found, forward, lines, tolerance)

@@ -37,6 +37,14 @@ ORDER: Final = 5
 """How many quotients at most are combined with the first one."""
 ENOUGH: Final = 4
 """An estimate that so many steps agree upon is not given up for what larger steps say."""
+FINER: Final = 3
+"""So many levels are added at once where the smallest steps are still too large."""
+WAVY: Final = 1e-6
+"""Values that jump about by more than this part of their range may be waves, not noise."""
+WILD: Final = 1e-2
+"""Noise above this part of all change that is seen hides what the function does."""
+JUMPY: Final = 6
+"""Of a smooth function the change shrinks with the step at most to this power."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class LineSlopes:
             the point; what a slope is small in comparison with, where none is seen.
         noise: how much the function's values jump about from rounding.
         finest: the smallest step.
+        settled: False where the values jump about, at the smallest steps too, by about as
+            much as they change at all: steps longer than the waves of the function see
+            no slope.
     """
 
     left: Slope | None
@@ -69,6 +80,7 @@ class LineSlopes:
     natural: float
     noise: float
     finest: float
+    settled: bool
 
 
 def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
@@ -90,8 +102,18 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
     steps = _steps(x)
     ups = _side(f, x, at, steps)
     downs = _side(f, x, at, [-h for h in steps])
-    noise = _noise(f, x, at, ups, downs)
-    unit = _unit([at, *[y for _, y in ups], *[y for _, y in downs]])
+    rows = _rows(f, x, steps[-1])
+    if min(len(ups), len(downs)) > ORDER:
+        finer = _finer(f, x, ups, downs, rows, steps[-1])
+        if finer:
+            steps += finer
+            ups += _side(f, x, at, finer)
+            downs += _side(f, x, at, [-h for h in finer])
+            rows = _rows(f, x, steps[-1])
+    noise = _noise(f, x, at, ups, downs, rows)
+    values = [at, *[y for _, y in ups], *[y for _, y in downs]]
+    unit = _unit(values)
+    rounding = unit * max(map(abs, values))
 
     def jitter(*ys: float) -> float:
         return max(noise, unit * max(map(abs, (at, *ys))))
@@ -117,7 +139,12 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
             2,
         )
     near = max(abs(x), FIRST) / 64.0
-    seen = [(abs(y - at) - 3.0 * jitter(y)) / abs(h) for h, y in (*ups, *downs) if abs(h) < near]
+    seen = [
+        (abs(y - at) - 3.0 * jitter(y)) / abs(h)
+        for side in (ups, downs)
+        for h, y in _before_a_jump(side, at, max(noise, 2.0**-52 * max(map(abs, values))))
+        if abs(h) < near
+    ]
     return LineSlopes(
         left=one_sided(downs),
         right=one_sided(ups),
@@ -126,6 +153,7 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
         natural=abs(at) / max(abs(x), 1.0),
         noise=jitter(),
         finest=steps[-1],
+        settled=noise <= max(WILD * (max(values) - min(values)), 1e3 * rounding),
     )
 
 
@@ -153,23 +181,78 @@ def _side(
     return found[::-1]
 
 
+def _finer(
+    f: Callable[[float], float],
+    x: float,
+    ups: list[tuple[float, float]],
+    downs: list[tuple[float, float]],
+    rows: list[list[float]],
+    finest: float,
+) -> list[float]:
+    """More steps, for a function whose waves are about as short as the smallest step.
+
+    What looks like noise is the function itself if much less of it is left at finer steps
+    and the function still moves at each of them; rounding stays, or stands still.
+    """
+    values = [y for _, y in (*ups[-ORDER - 1 :], *downs[-ORDER - 1 :])]
+    noise = _roughness(rows)
+    if noise <= WAVY * (max(values) - min(values)):
+        return []
+    steps, wanted = [], 0
+    h = finest / RATIO
+    while h > 4.0 * math.ulp(x) and len(steps) < 8 * FINER:
+        steps.append(h)
+        if len(steps) % FINER == 0 or h / RATIO <= 4.0 * math.ulp(x):
+            rows = _rows(f, x, h)
+            left = _roughness(rows)
+            if left < noise / 8.0 and not any(0.0 in _differences(row, 1) for row in rows):
+                noise, wanted = left, len(steps)
+        h /= RATIO
+    # As many again, for enough steps that are shorter than a wave to agree.
+    return steps[: wanted + FINER] if wanted else []
+
+
+def _rows(f: Callable[[float], float], x: float, h: float) -> list[list[float]]:
+    """Values at multiples of a step, on either side."""
+    return [[f(x + step * i) for i in range(4, 12)] for step in (h, -h)]
+
+
+def _roughness(rows: list[list[float]]) -> float:
+    """The largest third difference: it shows no slope and no curve, but noise."""
+    return max([0.0, *[d for row in rows for d in _differences(row, 3)]])
+
+
+def _before_a_jump(
+    side: list[tuple[float, float]], at: float, jitter: float
+) -> list[tuple[float, float]]:
+    """The steps that are shorter than the way to the next jump: beyond, nothing is typical."""
+    for k in range(len(side) - 1, 0, -1):
+        (long, far), (short, close) = side[k - 1], side[k]
+        ratio = long / short
+        # Across the gap between the steps in proportion to the point and to 1, a square.
+        growth = RATIO**JUMPY * min(ratio / RATIO, 1e100) ** 2
+        if abs(far - at) > growth * (abs(close - at) + 3.0 * jitter):
+            return side[k:]
+    return side
+
+
 def _noise(
     f: Callable[[float], float],
     x: float,
     at: float,
     ups: list[tuple[float, float]],
     downs: list[tuple[float, float]],
+    rows: list[list[float]],
 ) -> float:
     """How much values jump about, seen at the smallest steps.
 
     A function that rounds coarsely on the way stands still there, like a staircase; so
     it is also looked at where it first moves.  If it moves in jumps, that is its noise.
     """
-    noise = 0.0
+    noise = _roughness(rows)
     for side in (ups, downs):
         if side:
             start = side[-1][0]
-            noise = max([noise, *_differences([f(x + start * i) for i in range(4, 12)], 3)])
             moves = [h for h, y in side if y != at]
             if moves and moves[-1] != start:
                 row = [f(x + moves[-1] * (0.9 + i / 7.0)) for i in range(16)]

@@ -140,7 +140,10 @@ class GradientReport:
             for x in shown
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [self._summary(), ""]
+        lines = [self._summary()]
+        if not shown:
+            return lines[0]
+        lines.append("")
         for row, found in zip(rows, [None, *shown], strict=True):
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
             lines.append(("  " + "  ".join(cells)).rstrip())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from chainrule.checking.differences import LineSlopes, Slope
@@ -23,6 +24,10 @@ COARSE: Final = 1e-2
 JUMP: Final = 10.0
 """Two one-sided slopes are not the same if they differ by so many errors."""
 NOT_A_NUMBER: Final = "nan is no slope: look for an infinite local derivative times zero"
+UNSETTLED: Final = (
+    "the differences do not settle as the step shrinks: at the smallest steps too the values "
+    "change as much as anywhere, so the function is noisy, or its waves are shorter than the steps"
+)
 EPSILON: Final = 2.0**-52
 DIGITS: Final = 15
 
@@ -52,9 +57,35 @@ class Evidence:
         central = self.lines[i].central
         return None if central is None else central.value
 
+    @cached_property
+    def shared_factor(self) -> float | None:
+        """The factor by which the derivatives by several inputs are all off, if it is one."""
+        ratios = []
+        for g, line in zip(self.gradient, self.lines, strict=True):
+            d = line.central
+            if d is None or not d.error <= RESOLVED * abs(d.value):
+                if g == 0.0:
+                    continue  # nothing times the factor
+                return None
+            ratios.append(g / d.value)
+        if len(ratios) < 2 or not all(_near(r, ratios[0]) for r in ratios):
+            return None
+        return ratios[0]
+
 
 def verdict_on(i: int, known: Evidence) -> InputCheck:
     """Judge the derivative by input ``i``."""
+    line = known.lines[i]
+    found = _judged(i, known)
+    # Modes that differ from one another need no differences to be a bug.
+    other = found.forward
+    apart = other is not None and _differ(found.gradient, other, known.tolerance)
+    if found.verdict in ("bug", "kink") and not (line.settled or apart):
+        return replace(found, verdict="precision", ratio=None, reason=UNSETTLED)
+    return found
+
+
+def _judged(i: int, known: Evidence) -> InputCheck:
     line = known.lines[i]
     g = known.gradient[i]
     other = known.forward[i]
@@ -251,6 +282,11 @@ def _causes(i: int, known: Evidence) -> Iterator[str]:
         if j != i and _near(g, known.slope(j)) and not _near(d, known.slope(j)):
             yield f"the gradient equals the derivative by {name}: are two operands swapped?"
             break
+    if known.shared_factor is not None and _near(ratio, known.shared_factor):
+        yield (
+            f"all inputs are off by the same factor, {ratio:.6g}: a step that they share is wrong, "
+            "such as the last one (a reduction, a scale of the loss)"
+        )
     if _near(ratio, 1.0, 0.01):
         yield f"nearly right, off by {abs(ratio - 1.0):.2%}: an inexact constant or formula"
 

@@ -24,6 +24,7 @@ PARTS: Final = [
     ("scipy", "scipy", "SciPy's optimisers"),
     ("scikit-learn", "sklearn", "scikit-learn estimators"),
     ("onnx", "onnx", "ONNX files"),
+    ("onnxruntime", "onnx", "running ONNX files"),
     ("torch", "torch", "exchange with PyTorch"),
 ]
 

@@ -25,6 +25,9 @@ BAR: Final = 30
 ROWS: Final = 10
 """Of the training data, how many predictions are shown."""
 
+MOST_MEASURED: Final = 10_000
+"""Of the training data, how many rows the result is measured on."""
+
 FEATURES: Final = 4
 """How many columns of the inputs a table shows."""
 
@@ -40,6 +43,18 @@ def plan(data: Data, net: Network, settings: dict[str, Any], loaded: str | None)
     classes = data.problem.classes
     answer = f"{len(classes)} classes: {joined(classes)}" if classes else "a number"
     parameters = several(len(net.parameters()), "parameter")
+    same = [
+        name
+        for name, column in zip(data.problem.features, zip(*data.X, strict=True), strict=True)
+        if data.from_file and len(set(column)) == 1
+    ]
+    note = []
+    if same and len(data.X) > 1:
+        verb, them = ("is", "it") if len(same) == 1 else ("are", "them")
+        note = [
+            f"note:     {joined(same)} {verb} the same in every row, so nothing is learned "
+            f"from {them}"
+        ]
     return [
         f"data:     {data.name}, {several(len(data.X), 'row')}",
         f"inputs:   {joined(data.problem.features)}",
@@ -48,6 +63,7 @@ def plan(data: Data, net: Network, settings: dict[str, Any], loaded: str | None)
         f"training: {several(settings['epochs'], 'epoch')} of {settings['optimizer']}, "
         f"learning rate {settings['lr']:g}, {batch} per update{order}",
         f"loss:     {settings['loss']}{summed}",
+        *note,
     ]
 
 
@@ -77,19 +93,25 @@ def result(data: Data, net: Network, history: History, timed: bool) -> list[str]
         history: of its training.
         timed: whether to tell the time, which is never the same twice.
     """
-    outputs = net.predict(data.X)
-    y = data.problem.coded(data.y)
+    every = range(len(data.X))
+    if len(every) > MOST_MEASURED:
+        every = range(0, len(every), -(-len(every) // MOST_MEASURED))
+    outputs = net.predict([data.X[i] for i in every])
+    indices = [data.y[i] for i in every]
+    y = data.problem.coded(indices)
     measured = [data.problem.measure(output, t) for output, t in zip(outputs, y, strict=True)]
     loss = sum(measured) / len(measured)
     took = f" in {history.total_seconds:.2f} s ({history.engine})" if timed else ""
     if data.problem.classes:
-        labels = [data.problem.classes[int(i)] for i in data.y]
+        labels = [data.problem.classes[int(i)] for i in indices]
     else:
-        labels = [repr(t) for t in data.y]
+        labels = [repr(t) for t in indices]
     lines = [
         f"After {several(len(history), 'epoch')}{took}: loss {loss:.4g}, "
         f"{score(data.problem, outputs, labels)}"
     ]
+    if len(every) < len(data.X):
+        lines.append(f"(Measured on {len(every):,} of them, evenly spread.)")
     if len(history) and history.reduction == "mean" and loss > history.loss[0]:
         lines.append(f"The loss did not fall: try a learning rate below {history.lr[0]:g} (--lr).")
     return lines

@@ -149,7 +149,8 @@ def command(**given: Any) -> int:
     """Train a network on DATA and show what it learned.
 
     DATA is xor, circle, moons, spiral or digits, or a CSV file whose last column is what
-    to predict: a class or a number.  The others hold numbers, or text of a few kinds.  Whatever you leave out is chosen to suit it.
+    to predict: a class or a number.  The others hold numbers, or text of a few kinds.
+    Whatever you leave out is chosen to suit it.
     """
     options = Options(**given)
     if options.save is not None:

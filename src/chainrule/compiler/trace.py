@@ -283,9 +283,9 @@ class Tracer(Arithmetic):
         refuse("round")
 
     def __format__(self, spec: str) -> str:
-        if not spec:  # as in a message for somebody who looks at the tracing itself
-            return repr(self)
-        refuse("format")
+        if spec:
+            refuse("format")
+        return repr(self)  # as in a message for somebody who looks at the tracing itself
 
     def detach(self) -> Value:
         """Not to be had: raises `TraceError`."""

@@ -106,10 +106,11 @@ def read_csv(
 ) -> Table:
     r"""Read a table of numbers from a CSV file: one column to predict, the rest as features.
 
-    Features must be numbers, or with ``one_hot`` all text in a column.  The target column may hold numbers, which are kept
-    as they are, or text labels, which become class indices in sorted order.
-    Spaces around a cell are dropped and blank lines skipped; nothing else is
-    guessed or left out: a cell that cannot be used is an error that names it.
+    Features must be numbers, or with ``one_hot`` all text in a column.  The target
+    column may hold numbers, which are kept as they are, or text labels, which become
+    class indices in sorted order.  Spaces around a cell are dropped and blank lines
+    skipped; nothing else is guessed or left out: a cell that cannot be used is an error
+    that names it.
 
     Args:
         path: a CSV file in UTF-8, with or without a byte order mark.
@@ -224,8 +225,8 @@ def _with_texts(
 
 def _too_large(name: str, line: int, columns: int) -> str:
     return (
-        f"{name}, line {line}: more than {MOST_CELLS:,} cells, {columns} in a row, and each becomes "
-        "a Python float: gigabytes. Take a sample of the rows, or go on in PyTorch "
+        f"{name}, line {line}: more than {MOST_CELLS:,} cells, {columns} in a row, and each "
+        "becomes a Python float: gigabytes. Take a sample of the rows, or go on in PyTorch "
         "(chainrule.interop.torch.to_module), which reads data in batches."
     )
 
