@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -147,7 +148,7 @@ def test_predict_takes_raw_rows(here, run):
     assert status == 0
     assert "accuracy 100 % (6 of 6)" in out
     assert "weight, coat=long, coat=short" in out
-    meta = json.loads(open("pets.json").read())["meta"]
+    meta = json.loads(Path("pets.json").read_text())["meta"]
     assert meta["categories"] == {"coat": ["long", "short", "wire"], "sex": ["f", "m"]}
     assert meta["columns"] == ["weight", "coat", "age", "sex"]
     assert run("predict pets.json pets.csv")[1].endswith("accuracy 100 % (6 of 6)\n")
