@@ -156,7 +156,7 @@ def test_vanish_takes_other_settings(run):
     [
         ("--activations sigmod", "--activations takes names such as sigmoid,tanh,relu"),
         ("--activations ,", "--activations takes names"),
-        ("--init he", "unknown initializer 'he'"),
+        ("--init her", "unknown initializer 'her'"),
         ("--depth 0", "depth must be a whole number of at least 1"),
         ("--width 0", "width must be a whole number of at least 1"),
         ("--plot a.txt", "must end in one of .png, .svg, .pdf"),

@@ -293,8 +293,8 @@ def test_refused(act, message):
         act()
 
 
-def test_a_wrong_number_of_arguments_is_pythons_own_error():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+def test_a_wrong_number_of_arguments_names_the_one_that_is_missing():
+    with pytest.raises(ShapeError, match="with 1 argument: missing a required argument: 'y'"):
         step_of_line()([1.0])
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import os
 import sys
+from traceback import walk_tb
 
 __all__ = [
     "ChainruleError",
@@ -169,8 +170,11 @@ def escaped(text: object) -> str:
     return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in str(text)])
 
 
-def users_line() -> str:
+def users_line(error: BaseException | None = None) -> str:
     """Where the user's code called into chainrule: the innermost line outside the package.
+
+    Args:
+        error: one that was caught, to tell where it came from; None for the present place.
 
     Returns:
         A phrase such as ``"line 12 of lesson.py"``.
@@ -179,6 +183,11 @@ def users_line() -> str:
         >>> users_line()
         'line 1 of <doctest ...>'
     """
+    if error is not None:
+        places = [(x.f_code.co_filename, line) for x, line in walk_tb(error.__traceback__)]
+        for file, line in reversed(places):
+            if not file.startswith(_PACKAGE):
+                return f"line {line} of {file}"
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -25,6 +25,7 @@ PARTS: Final = [
     ("scikit-learn", "sklearn", "scikit-learn estimators"),
     ("onnx", "onnx", "ONNX files"),
     ("onnxruntime", "onnx", "running ONNX files"),
+    ("onnxruntime", "onnx", "running ONNX files"),
     ("torch", "torch", "exchange with PyTorch"),
 ]
 

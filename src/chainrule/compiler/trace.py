@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from chainrule import ops
 from chainrule.arithmetic import Arithmetic
-from chainrule.errors import CompileMismatch, TraceError, describe, users_line
+from chainrule.errors import ChainruleError, CompileMismatch, TraceError, describe, users_line
 from chainrule.modes import misplaced, refuse, tracing
 from chainrule.operation import ROWS, Op, as_float, unknown
 from chainrule.structure import Structure, flatten
@@ -273,12 +273,6 @@ class Tracer(Arithmetic):
     def __iter__(self) -> Any:
         refuse("iter")
 
-    def __len__(self) -> int:
-        _single("the length of a value was asked for")
-
-    def __getitem__(self, place: object) -> Any:
-        _single(f"a value was indexed, with [{place!r}],")
-
     def __round__(self, digits: object = None) -> Any:
         refuse("round")
 
@@ -298,14 +292,6 @@ class Tracer(Arithmetic):
             "Leave it out: gradients come out of the compiled function, as in "
             "value, gradient = compiled.value_and_grad(...).",
         )
-
-
-def _single(what: str) -> NoReturn:
-    misplaced(
-        what,
-        "It is a single number here. Where an argument should be a list, call with one: "
-        "f([2.0, 3.0]); with parameters=, a row of numbers for each example: step([[2.0, 3.0]]).",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +390,15 @@ def _traced(f: Callable[..., Any], arguments: Sequence[Structure], trace: Trace)
             result = f(*fed)
             outputs, trace.structure = flatten(result, "the function's result")
             trace.outputs += [_output(y, trace) for y in outputs]
+    except (TypeError, AttributeError) as error:
+        if isinstance(error, ChainruleError) or Tracer.__name__ not in str(error):
+            raise
+        raise TraceError(
+            f"{error}, at {users_line(error)}, while the function is being compiled. A Tracer "
+            "stands for a single number that is not known yet, and takes part in operations only. "
+            "Where an argument should be a list, call the compiled function with one: "
+            "f([2.0, 3.0]); with parameters=, a row of numbers for each example: step([[2.0, 3.0]])."
+        ) from None
     finally:
         trace.closed = True
     if not outputs:
