@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
-from chainrule.errors import NotANumberError, ShapeError, describe
+from chainrule.errors import ChainruleError, NotANumberError, ShapeError, describe
 from chainrule.modes import no_grad
 from chainrule.structure import Structure, flatten
 from chainrule.transforms import jvp, value_and_grad
@@ -23,15 +23,14 @@ __all__ = [
     "evaluator",
     "foreign_gradient",
     "names_of",
+    "on_floats",
     "own_gradients",
     "quiet",
     "quietly",
-    "takes_floats",
 ]
 
-Evaluate = Callable[[list[float], Collection[int] | None], float]
-"""The function of a list of floats, and of the places in it that move (None for all)."""
-REFUSALS = (ArithmeticError, AttributeError, TypeError, ValueError)
+Evaluate = Callable[[list[float]], float]
+_REFUSALS: Final = (ArithmeticError, AttributeError, TypeError, ValueError, ChainruleError)
 """What a function raises on plain floats that it does not raise on values."""
 
 
@@ -65,23 +64,18 @@ def _leaf_names(name: str, tree: Any) -> Iterator[str]:
 # --- the function -----------------------------------------------------------------------------
 
 
-def evaluator(f: Callable[..., Any], structure: Structure, own: bool) -> Evaluate:
+def evaluator(f: Callable[..., Any], structure: Structure, values: bool) -> Evaluate:
     """The function as one of a list of floats.
 
-    One of this package is called with `Value`s where the input moves and with floats
-    elsewhere, which is many times faster; any other with plain numbers only.  The moving
-    ones are values because floats have other rules (``1.0 / 0.0`` raises, and a negative
-    number to a broken power is complex).
+    One of this package is called with `Value`s, so that it may use their methods; any
+    other with plain numbers.
     """
 
-    def evaluate(xs: list[float], moving: Collection[int] | None = None) -> float:
-        if not own:
+    def evaluate(xs: list[float]) -> float:
+        if not values:
             return _as_number(f(*structure.fill(xs)))
-        fed: list[Any] = list(map(Value, xs)) if moving is None else list(xs)
-        for i in moving or ():
-            fed[i] = Value(xs[i])
         with no_grad():
-            leaves, shape = flatten(f(*structure.fill(fed)), "the function's result")
+            leaves, shape = flatten(f(*structure.fill(map(Value, xs))), "the function's result")
             if shape.size != 1:
                 raise _several(shape)
             return float(leaves[0])
@@ -89,23 +83,31 @@ def evaluator(f: Callable[..., Any], structure: Structure, own: bool) -> Evaluat
     return evaluate
 
 
-def takes_floats(evaluate: Evaluate, xs: list[float], i: int, value: float) -> bool:
-    """Whether the function gives the same if all inputs but one are plain floats."""
-    try:
-        return math.isclose(evaluate(xs, (i,)), value, rel_tol=1e-12)
-    except REFUSALS:  # it uses methods of values, say
-        return False
+def on_floats(
+    f: Callable[..., Any], structure: Structure, xs: list[float], value: float
+) -> Evaluate | None:
+    """A function of this package on plain floats, which is many times faster.
+
+    None if it gives something else on them than its value at the point, or refuses them
+    because it uses methods of values.  Away from the point it may still differ: floats have
+    rules of their own (``1.0 / 0.0`` raises).
+    """
+    plain = evaluator(f, structure, values=False)
+
+    def evaluate(xs: list[float]) -> float:
+        with no_grad():  # it may hold values of its own
+            try:
+                return plain(xs)
+            except _REFUSALS:
+                return math.nan
+
+    return evaluate if math.isclose(evaluate(xs), value, rel_tol=1e-12) else None
 
 
-def quiet(evaluate: Evaluate, xs: list[float], moving: Collection[int] | None = None) -> float:
+def quiet(evaluate: Evaluate, xs: list[float]) -> float:
     """Evaluate away from the point: where a function refuses to, it is ``nan``."""
-    if moving is not None:
-        try:
-            return evaluate(xs, moving)
-        except REFUSALS:
-            pass  # a branch that needs values
     try:
-        return evaluate(xs, None)
+        return evaluate(xs)
     except (ArithmeticError, ValueError):  # math.log(-1.0), say
         return math.nan
 
@@ -140,11 +142,11 @@ def _several(what: Structure | str) -> ShapeError:
 
 
 def own_gradients(
-    f: Callable[..., Any], structure: Structure, xs: list[float], plain: Sequence[bool]
+    f: Callable[..., Any], structure: Structure, xs: list[float], plain: bool
 ) -> tuple[list[float], list[float | None]]:
     """The gradient by reverse mode, and by forward mode.
 
-    ``plain`` tells for each input whether the others may be plain floats.
+    With ``plain``, all inputs but the one at hand may be floats: forward mode is faster then.
     """
 
     def g(numbers: list[Any]) -> Any:
@@ -153,7 +155,7 @@ def own_gradients(
     _, reverse = value_and_grad(g)(xs)
     forward: list[float | None] = []
     for i in range(len(xs)):
-        if plain[i]:
+        if plain:
             _, slope = jvp(lambda x, i=i: g([*xs[:i], x, *xs[i + 1 :]]), [xs[i]], [1.0])
         else:
             _, slope = jvp(g, [xs], [[float(i == j) for j in range(len(xs))]])

@@ -41,8 +41,8 @@ FINER: Final = 3
 """So many levels are added at once where the smallest steps are still too large."""
 WAVY: Final = 1e-6
 """Values that jump about by more than this part of their range may be waves, not noise."""
-WILD: Final = 1e-2
-"""Noise above this part of all change that is seen hides what the function does."""
+WILD: Final = 0.3
+"""Noise above this part of all change at the smallest steps hides what the function does."""
 JUMPY: Final = 6
 """Of a smooth function the change shrinks with the step at most to this power."""
 
@@ -68,8 +68,8 @@ class LineSlopes:
             the point; what a slope is small in comparison with, where none is seen.
         noise: how much the function's values jump about from rounding.
         finest: the smallest step.
-        settled: False where the values jump about, at the smallest steps too, by about as
-            much as they change at all: steps longer than the waves of the function see
+        settled: False where the values jump about, at the smallest steps, by about as much as
+            they change there at all: steps longer than the waves of the function see
             no slope.
     """
 
@@ -153,7 +153,7 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
         natural=abs(at) / max(abs(x), 1.0),
         noise=jitter(),
         finest=steps[-1],
-        settled=noise <= max(WILD * (max(values) - min(values)), 1e3 * rounding),
+        settled=noise <= max(WILD * _change(ups, downs), 1e3 * rounding),
     )
 
 
@@ -194,9 +194,8 @@ def _finer(
     What looks like noise is the function itself if much less of it is left at finer steps
     and the function still moves at each of them; rounding stays, or stands still.
     """
-    values = [y for _, y in (*ups[-ORDER - 1 :], *downs[-ORDER - 1 :])]
     noise = _roughness(rows)
-    if noise <= WAVY * (max(values) - min(values)):
+    if noise <= WAVY * _change(ups, downs):
         return []
     steps, wanted = [], 0
     h = finest / RATIO
@@ -210,6 +209,12 @@ def _finer(
         h /= RATIO
     # As many again, for enough steps that are shorter than a wave to agree.
     return steps[: wanted + FINER] if wanted else []
+
+
+def _change(ups: list[tuple[float, float]], downs: list[tuple[float, float]]) -> float:
+    """The range of the values at the smallest steps."""
+    values = [y for _, y in (*ups[-ORDER - 1 :], *downs[-ORDER - 1 :])]
+    return max(values, default=0.0) - min(values, default=0.0)
 
 
 def _rows(f: Callable[[float], float], x: float, h: float) -> list[list[float]]:
@@ -229,8 +234,9 @@ def _before_a_jump(
     for k in range(len(side) - 1, 0, -1):
         (long, far), (short, close) = side[k - 1], side[k]
         ratio = long / short
-        # Across the gap between the steps in proportion to the point and to 1, a square.
-        growth = RATIO**JUMPY * min(ratio / RATIO, 1e100) ** 2
+        # The gap between the steps in proportion to the point and those to 1 is no reason
+        # to expect more than a straight line.
+        growth = RATIO**JUMPY * ratio / RATIO
         if abs(far - at) > growth * (abs(close - at) + 3.0 * jitter):
             return side[k:]
     return side

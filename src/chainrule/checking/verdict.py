@@ -80,9 +80,11 @@ def verdict_on(i: int, known: Evidence) -> InputCheck:
     # Modes that differ from one another need no differences to be a bug.
     other = found.forward
     apart = other is not None and _differ(found.gradient, other, known.tolerance)
-    if found.verdict in ("bug", "kink") and not (line.settled or apart):
-        return replace(found, verdict="precision", ratio=None, reason=UNSETTLED)
-    return found
+    if apart or found.verdict not in ("bug", "kink"):
+        return found
+    if line.settled and _sides_meet(line):
+        return found
+    return replace(found, verdict="precision", ratio=None, reason=UNSETTLED)
 
 
 def _judged(i: int, known: Evidence) -> InputCheck:
@@ -177,6 +179,19 @@ def _is_kink(left: Slope, right: Slope, tolerance: float) -> bool:
     if math.isinf(size):
         return jump > 0.0 and math.isfinite(left.error + right.error)
     return jump > JUMP * (left.error + right.error) + tolerance * size
+
+
+def _sides_meet(line: LineSlopes) -> bool:
+    """Whether the slope from both sides is the mean of the two, as at a kink and elsewhere."""
+    left, right, central = line.left, line.right, line.central
+    if left is None or right is None or central is None:
+        return True
+    sizes = abs(left.value) + abs(right.value) + abs(central.value)
+    errors = left.error + right.error + central.error
+    if not math.isfinite(sizes + errors):
+        return True
+    gap = abs(central.value - (left.value + right.value) / 2.0)
+    return gap <= JUMP * errors + COARSE * sizes
 
 
 def between(g: float, left: Slope, right: Slope, tolerance: float) -> bool:
