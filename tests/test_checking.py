@@ -439,6 +439,48 @@ def test_float32_agrees_to_a_few_digits_and_shows_large_errors(x):
     assert not check_gradients(f, x, gradient=lambda x: 0.505 / math.sqrt(x)).ok
 
 
+@pytest.mark.parametrize("x", [1e-15, 1e-12, 1e-9, 1e-5, -1e-9])
+@pytest.mark.parametrize("slope", [5.0, -3.0, 1e-3])
+def test_a_jump_near_the_point_makes_no_slope_a_zero(x, slope):
+    def step(x):
+        return ops.where(ops.greater(x, 0.0), 1.0, 0.0)
+
+    report = check_gradients(step, x, gradient=lambda x: slope)
+    assert verdicts(report)[0] in ("precision", "bug"), str(report)
+    assert check_gradients(step, x, gradient=lambda x: 0.0).ok
+    if x == 1e-9:
+        assert "jumps near this point" in report.inputs[0].reason
+
+
+@pytest.mark.parametrize("frequency", [1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e15])
+@pytest.mark.parametrize("x", [1.0, 0.3, -2.7])
+def test_waves_shorter_than_the_steps_are_no_bug(frequency, x):
+    own = check_gradients(lambda x: ops.sin(frequency * x), x)
+    foreign = check_gradients(
+        lambda x: math.sin(frequency * x),
+        x,
+        gradient=lambda x: frequency * math.cos(frequency * x),
+    )
+    for report in (own, foreign):
+        assert verdicts(report)[0] in ("agrees", "precision"), str(report)
+
+
+def test_waves_that_finer_steps_resolve_are_judged():
+    def judged(factor):
+        return check_gradients(
+            lambda x: math.sin(1e9 * x), 1.0, gradient=lambda x: factor * 1e9 * math.cos(1e9 * x)
+        )
+
+    assert verdicts(judged(1.0)) == ["agrees"]
+    assert verdicts(judged(2.0)) == ["bug"]
+
+
+def test_noise_excuses_no_modes_that_differ(monkeypatch):
+    monkeypatch.setattr(ops.mul, "partials", (ops.mul.partials[0], lambda z, x, y: y))
+    report = check_gradients(lambda x, y: ops.sin(1e15 * (x * y)), 0.4, 0.3)
+    assert verdicts(report)[1] == "bug"
+
+
 def test_zero_beside_noise_is_zero():
     report = check_gradients(lambda x, y: (x + y) - x, 0.3, 0.7)
     assert verdicts(report) == ["agrees", "agrees"]
@@ -525,6 +567,18 @@ def test_a_missing_factor():
     assert report.inputs[0].ratio == pytest.approx(1.0 / 0.7)
 
 
+def test_a_factor_that_all_inputs_share():
+    def off(*factors):
+        return many(squares, lambda xs: [2.0 * k * x for k, x in zip(factors, xs, strict=True)], 3)
+
+    text = "all inputs are off by the same factor, 0.7"
+    shared = off(0.7, 0.7, 0.7)()
+    assert all(text in found.reason for found in shared.inputs)
+    assert "no simple relation" not in str(shared)
+    for other in (off(0.7, 0.7, 1.0)(), off(0.7, 0.6, 0.7)()):
+        assert "same factor" not in str(other)
+
+
 def test_modes_that_disagree_are_told_apart(monkeypatch):
     # Value spells the product out, so a wrong row shows in forward mode alone.
     monkeypatch.setattr(ops.mul, "partials", (ops.mul.partials[0], lambda z, x, y: y))
@@ -540,6 +594,34 @@ def test_modes_that_disagree_where_differences_have_no_say(monkeypatch):
     report = check_gradients(lambda x, y: x * (y + ops.sqrt(y)), 0.4, 0.0)
     assert "reverse mode gives inf, forward mode" in str(report)
     assert verdicts(report)[1] in ("bug", "edge")
+
+
+# --- the cost -----------------------------------------------------------------------------------
+
+
+def test_evaluations_grow_in_proportion_to_the_inputs_and_see_floats():
+    def count(n):
+        kinds = []
+
+        def f(xs):
+            kinds.append(type(xs[0]))
+            return ops.sum([x * x for x in xs])
+
+        report = check_gradients(f, [0.3 + 0.01 * i for i in range(n)])
+        assert verdicts(report) == ["agrees"] * n
+        assert kinds.count(float) >= 0.95 * len(kinds)
+        return len(kinds) / n
+
+    assert count(40) <= 1.2 * count(10) <= 150.0
+
+
+def test_what_floats_do_otherwise_accuses_nobody():
+    # On floats the root of a negative number is complex and has a size; on values it is nan.
+    assert verdicts(check_gradients(lambda x: abs(x**0.5) * x + x, 0.0))[0] == "edge"
+    # On floats 1 / 0 raises; on values it is inf, and the result is finite.
+    assert check_gradients(lambda x: 1.0 / (1.0 + 1.0 / x), 0.5).ok
+    # Methods are there on values only.
+    assert verdicts(check_gradients(lambda x: x.tanh() if x < 1.0 else x.exp(), 0.5)) == ["agrees"]
 
 
 # --- what may be given --------------------------------------------------------------------------
@@ -739,6 +821,11 @@ def test_long_reports_show_what_stands_out():
     assert "xs[17]" in text
     assert "xs[16]" not in text
     assert text.endswith("... and 29 inputs that agree")
+
+
+def test_long_reports_have_no_table_if_nothing_stands_out():
+    text = str(check_gradients(ops.sum, [0.1 * i for i in range(30)]))
+    assert text == "reverse mode against forward mode and differences, 30 inputs: 30 agrees"
 
 
 def test_report_as_data():

@@ -138,6 +138,7 @@ def test_all_of_its_names_are_there():
     assert all(hasattr(ours.Value(1.0), name) for name in own)
 
 
+@pytest.mark.slow
 def test_moons_demo_separates_all_points(load_example):
     assert load_example("micrograd_moons").train(60) == 1.0
 

@@ -37,6 +37,8 @@ ORDER: Final = 5
 """How many quotients at most are combined with the first one."""
 ENOUGH: Final = 4
 """An estimate that so many steps agree upon is not given up for what larger steps say."""
+HIDING: Final = 1e-2
+"""Nor is noise above this part of all change that is seen any better."""
 FINER: Final = 3
 """So many levels are added at once where the smallest steps are still too large."""
 WAVY: Final = 1e-6
@@ -71,6 +73,7 @@ class LineSlopes:
         settled: False where the values jump about, at the smallest steps, by about as much as
             they change there at all: steps longer than the waves of the function see
             no slope.
+        jump: whether the function seems to jump near the point.
     """
 
     left: Slope | None
@@ -81,6 +84,7 @@ class LineSlopes:
     noise: float
     finest: float
     settled: bool
+    jump: bool
 
 
 def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
@@ -139,11 +143,10 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
             2,
         )
     near = max(abs(x), FIRST) / 64.0
+    floor = max(noise, 2.0**-52 * max(map(abs, values)))
+    calm = [_before_a_jump(side, at, floor) for side in (ups, downs)]
     seen = [
-        (abs(y - at) - 3.0 * jitter(y)) / abs(h)
-        for side in (ups, downs)
-        for h, y in _before_a_jump(side, at, max(noise, 2.0**-52 * max(map(abs, values))))
-        if abs(h) < near
+        (abs(y - at) - 3.0 * jitter(y)) / abs(h) for side in calm for h, y in side if abs(h) < near
     ]
     return LineSlopes(
         left=one_sided(downs),
@@ -153,7 +156,9 @@ def slopes_along(f: Callable[[float], float], x: float) -> LineSlopes:
         natural=abs(at) / max(abs(x), 1.0),
         noise=jitter(),
         finest=steps[-1],
-        settled=noise <= max(WILD * _change(ups, downs), 1e3 * rounding),
+        jump=len(calm[0]) + len(calm[1]) < len(ups) + len(downs),
+        settled=noise <= 1e3 * rounding
+        or noise <= min(WILD * _change(ups, downs), HIDING * (max(values) - min(values))),
     )
 
 
@@ -195,9 +200,11 @@ def _finer(
     and the function still moves at each of them; rounding stays, or stands still.
     """
     noise = _roughness(rows)
-    if noise <= WAVY * _change(ups, downs):
+    rounding = 2.0**-52 * max([abs(y) for _, y in (*ups, *downs)])
+    if noise <= max(WAVY * _change(ups, downs), 1e3 * rounding):
         return []
-    steps, wanted = [], 0
+    steps: list[float] = []
+    wanted = 0
     h = finest / RATIO
     while h > 4.0 * math.ulp(x) and len(steps) < 8 * FINER:
         steps.append(h)

@@ -239,6 +239,11 @@ def _why_unresolved(error: float, line: LineSlopes) -> str:
             "the differences do not settle as the step shrinks: the slope may be infinite here, "
             "or the function too wild"
         )
+    if line.typical == 0.0 and line.jump:
+        return (
+            "the function jumps near this point, and stands still or nearly so before it: "
+            f"differences show its slope only to +- {error:.1g}"
+        )
     if line.typical == 0.0:
         return (
             "the function does not change visibly with this input: a slope within "

@@ -28,6 +28,9 @@ ROWS: Final = 10
 MOST_MEASURED: Final = 10_000
 """Of the training data, how many rows the result is measured on."""
 
+MOST_DRAWN: Final = 1_000
+"""Of the training data, how many points are drawn."""
+
 FEATURES: Final = 4
 """How many columns of the inputs a table shows."""
 
@@ -93,9 +96,7 @@ def result(data: Data, net: Network, history: History, timed: bool) -> list[str]
         history: of its training.
         timed: whether to tell the time, which is never the same twice.
     """
-    every = range(len(data.X))
-    if len(every) > MOST_MEASURED:
-        every = range(0, len(every), -(-len(every) // MOST_MEASURED))
+    every = _spread(len(data.X), MOST_MEASURED)
     outputs = net.predict([data.X[i] for i in every])
     indices = [data.y[i] for i in every]
     y = data.problem.coded(indices)
@@ -115,6 +116,11 @@ def result(data: Data, net: Network, history: History, timed: bool) -> list[str]
     if len(history) and history.reduction == "mean" and loss > history.loss[0]:
         lines.append(f"The loss did not fall: try a learning rate below {history.lr[0]:g} (--lr).")
     return lines
+
+
+def _spread(n: int, most: int) -> range:
+    """At most so many of n rows, evenly spread; all where they are few."""
+    return range(0, n, max(1, -(-n // most)))
 
 
 def score(problem: Problem, outputs: Sequence[Any], labels: Sequence[str]) -> str:
@@ -191,8 +197,14 @@ def regions(out: Console, data: Data, net: Network) -> list[Any]:
     def decide(rows: list[list[float]]) -> list[int]:
         return [problem.index(output) or 0 for output in net.predict(rows)]
 
+    shown = _spread(len(data.X), MOST_DRAWN)
     drawn = decision_regions(
-        decide, data.X, data.y, problem.features, problem.classes, can_draw(out)
+        decide,
+        [data.X[i] for i in shown],
+        [data.y[i] for i in shown],
+        problem.features,
+        problem.classes,
+        can_draw(out),
     )
     return ["", "Decision regions:", *drawn]
 

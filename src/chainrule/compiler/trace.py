@@ -397,7 +397,7 @@ def _traced(f: Callable[..., Any], arguments: Sequence[Structure], trace: Trace)
             f"{error}, at {users_line(error)}, while the function is being compiled. A Tracer "
             "stands for a single number that is not known yet, and takes part in operations only. "
             "Where an argument should be a list, call the compiled function with one: "
-            "f([2.0, 3.0]); with parameters=, a row of numbers for each example: step([[2.0, 3.0]])."
+            "f([2.0, 3.0]); with parameters=, a row per example: step([[2.0, 3.0]])."
         ) from None
     finally:
         trace.closed = True
