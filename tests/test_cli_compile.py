@@ -108,7 +108,10 @@ def test_a_saved_network(run, tmp_path, monkeypatch):
     ("words", "expected"),
     [
         ("compile", "Missing argument 'NETWORK'"),
-        ("compile 2-x", "NETWORK is one of xor, circle, moons, spiral, or the number of inputs"),
+        (
+            "compile 2-x",
+            "NETWORK is one of xor, circle, moons, spiral, digits, or the number of inputs",
+        ),
         ("compile 2", "such as 2-8-1"),
         ("compile 2-0-1", "got '2-0-1'"),
         ("compile none.json", "none.json: No such file"),

@@ -283,6 +283,7 @@ def _causes(i: int, known: Evidence) -> Iterator[str]:
         yield "the function does not change with this input, yet the gradient is not 0"
         return
     n, x = len(known.xs), known.xs[i]
+    named = _near(ratio, 1.0, 0.01)  # a factor with a name of its own needs no other
     for told, text in (
         (-1.0, "the ratio is -1: a sign is wrong"),
         (2.0, "the ratio is 2: counted twice, or a factor 1/2 is missing"),
@@ -298,11 +299,12 @@ def _causes(i: int, known: Evidence) -> Iterator[str]:
     ):
         if _near(ratio, told):
             yield text
+            named = True
     for j, name in enumerate(known.names):
         if j != i and _near(g, known.slope(j)) and not _near(d, known.slope(j)):
             yield f"the gradient equals the derivative by {name}: are two operands swapped?"
             break
-    if known.shared_factor is not None and _near(ratio, known.shared_factor):
+    if not named and known.shared_factor is not None and _near(ratio, known.shared_factor):
         yield (
             f"all inputs are off by the same factor, {ratio:.6g}: a step that they share is wrong, "
             "such as the last one (a reduction, a scale of the loss)"
