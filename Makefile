@@ -1,6 +1,6 @@
 # Everything is built and run inside .venv; the first use of a target installs what it
 # needs.  Any Python from 3.11 on will do:  make demo PYTHON=python3.13
-# More arguments for pytest:                make test ARGS="-k softmax -x"
+# More arguments for pytest:                make test-python ARGS="-k softmax -x"
 
 PYTHON ?= python3
 ARGS   ?=
@@ -15,7 +15,7 @@ GIANTS := torch==2.13.0 jax
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:  # two pips in one environment would disturb each other
-.PHONY: help demo test test-all coverage check format bench clean
+.PHONY: help demo test test-python test-native test-all coverage check format bench wheel clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,8 +24,20 @@ demo: $(VENV)/package  ## train on XOR and on the circle, and show the results
 	$(BIN)/chainrule train xor
 	$(BIN)/chainrule train circle
 
-test: $(VENV)/extra-test  ## run every test that needs neither PyTorch nor JAX
+test: test-python test-native  ## run every test that needs neither PyTorch nor JAX, on both engines
+
+test-python: $(VENV)/extra-test  ## run them on the source as it stands
 	$(BIN)/pytest -n 2 -m "not torch and not jax and not exhaustive" $(ARGS)
+
+# What no engine can change (the command line, pictures, data ...) is tested once.
+NATIVE_TESTS := engine engines_agree engine_imports value table conventions numbers copying \
+    graphs dual transforms memory layers strict nonfinite own_operations planted_row losses \
+    optimizers storage trace symbol initializers explanation
+
+test-native: $(VENV)/extra-test $(VENV)/extension  ## run those of the engine on the compiled one
+	cp -R src/chainrule $(NATIVE)
+	PYTHONPATH=$(CURDIR)/$(NATIVE) CHAINRULE_ENGINE=native $(BIN)/pytest -n 2 \
+	    -m "not torch and not jax and not exhaustive" $(ARGS) $(NATIVE_TESTS:%=tests/test_%.py)
 
 test-all: $(VENV)/giants  ## install PyTorch and JAX as well, and run every test
 	$(BIN)/pytest -n 2 $(ARGS)
@@ -37,11 +49,16 @@ check: $(VENV)/extra-check  ## formatting, lint, strict types, and the floors
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format: $(VENV)/extra-check  ## format the code and mend what ruff can mend by itself
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+wheel: $(VENV)/python  ## build both wheels in dist/: with the extension, and for every platform
+	CHAINRULE_BUILD=native $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	CHAINRULE_BUILD=python $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls -1 dist/*.whl
 
 bench: $(VENV)/extra-bench  ## measure speed side by side with other engines
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -69,6 +86,16 @@ $(VENV)/package: pyproject.toml $(VENV)/python
 
 $(VENV)/extra-%: pyproject.toml $(VENV)/python
 	$(PIP) --editable ".[$*]"
+	@touch $@
+
+# The package with its extension, where an editable install has none.  The pure part is
+# copied anew for every run; the extension is compiled when the engine's source has changed.
+NATIVE := $(VENV)/native
+ENGINE := operation.py modes.py ops.py arithmetic.py value.py nn/inputs.py nn/neurons.py
+
+$(VENV)/extension: setup.py $(ENGINE:%=src/chainrule/%) $(VENV)/python
+	rm -rf $(NATIVE)
+	CHAINRULE_BUILD=native $(PIP) --no-deps --target $(NATIVE) .
 	@touch $@
 
 $(VENV)/giants: $(VENV)/extra-test

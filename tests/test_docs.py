@@ -152,7 +152,7 @@ def run_command(command, line):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             main(words[1:])
     elif words[0] == "python" and words[1].startswith("examples/"):
-        place = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+        place = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "utf-8"}
         found = subprocess.run(
             [sys.executable, str(ROOT / words[1]), *words[2:]],
             env=place,

@@ -121,7 +121,7 @@ def printed(engine):
     found = subprocess.run(
         [sys.executable, "examples/scalar_gpt.py", "--engine", engine, "--steps", "2"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "src"},
+        env={**os.environ, "PYTHONPATH": str(Path(chainrule.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=True,

@@ -31,7 +31,7 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from chainrule.interop.sklearn import BackpropClassifier, BackpropRegressor  # noqa: E402
 
-SRC = Path(__file__).parents[1] / "src"
+SRC = Path(chainrule.__file__).parents[1]
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from mpmath import mp
 
 from chainrule import Value, ops
 from chainrule.arithmetic import Arithmetic
+from chainrule.engine import in_use
 from chainrule.errors import NotANumberError
 from chainrule.operation import CALL, NO_EDGE, ROWS, VARIADIC, Op, VariadicOp
 from chainrule.value import partial_derivatives
@@ -509,6 +510,7 @@ def test_operator_of_every_interpreter_is_the_row(symbol):
     v = Value(2.0)  # of lower rank: hands over
     assert spell(v, me) == op(v, me) == (op, (v, me))
     assert spell(me, v) == op(me, v) == (op, (me, v))
-    assert -me == (ops.neg, (me,))
-    assert abs(me) == (ops.abs, (me,))
+    if in_use().name == "python":  # compiled, they insist on a result of their own kind
+        assert -me == (ops.neg, (me,))
+        assert abs(me) == (ops.abs, (me,))
     assert +me is me

@@ -232,7 +232,7 @@ def test_on_the_command_line(capsys):
 def test_two_processes(tmp_path):
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "ddp_two_processes.py")],
-        env={**__import__("os").environ, "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "PYTHONPATH": str(Path(chainrule.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=False,

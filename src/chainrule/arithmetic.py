@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from chainrule import ops
+from chainrule.engine import mypyc_attr
 from chainrule.operation import Operand, as_float
 
 __all__ = ["Arithmetic"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Arithmetic(Operand):
     """Operators and methods of the operations that have one operand in front."""
 
@@ -69,6 +71,18 @@ class Arithmetic(Operand):
 
     def __bool__(self) -> bool:
         return float(self) != 0.0
+
+    # (The next three say what Python does anyway; a compiled class must be told.)
+
+    def __eq__(self, other: object) -> Any:
+        return True if self is other else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else not same
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __lt__(self, other: Any) -> bool:
         y = _plain(other)

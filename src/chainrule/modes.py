@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, Protocol, final
 
+from chainrule.engine import mypyc_attr
 from chainrule.errors import TraceError, users_line
 
 __all__ = [
@@ -35,7 +37,8 @@ class Watch(Protocol):
         """A backward pass is about to start; no gradient has been touched yet."""
 
 
-class _Here(threading.local):
+@mypyc_attr(native_class=False)  # the attributes of a compiled class belong to all threads
+class _Here(_thread._local):  # threading.local, under the name by which mypyc finds it
     """What the present thread asked for."""
 
     recording: bool = True

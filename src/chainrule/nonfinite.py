@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from textwrap import wrap
 from typing import Final, Literal, final
 
@@ -202,17 +203,21 @@ _ADVICE: Final = {
 }
 
 
+_serials: Final = count(1)
+
+
 @final
 class _Strict:
     """What `strict` does at each node and before each backward pass."""
 
     def __init__(self) -> None:
-        # Nodes have no room for their line, so it is kept here by id; the entry holds the
-        # node's very data object, by which another node at the same address is told apart.
-        self._lines: dict[int, tuple[float, str]] = {}
+        # Nodes have no room for their line, so it is kept here by id.  The mark of a new node
+        # is made its serial number, by which another node at the same address is told apart.
+        self._lines: dict[int, tuple[int, str]] = {}
 
     def made(self, node: Value) -> None:
-        self._lines[id(node)] = node._data, sys.intern(users_line())
+        node._mark = -next(_serials)
+        self._lines[id(node)] = node._mark, sys.intern(users_line())
         if not math.isfinite(node._data) and all(map(_is_finite, node.operands)):
             raise NonFiniteError(
                 str(NonFiniteOrigin("value", node, node._data, line=self.line(node)))
@@ -225,8 +230,9 @@ class _Strict:
 
     def line(self, node: Value) -> str | None:
         """Where a node was made, if that was in this block."""
-        data, line = self._lines.get(id(node), (None, None))
-        return line if data is node._data else None
+        mark, line = self._lines.get(id(node), (None, None))
+        passed = node._mark > 0 and not node.is_leaf  # a pass put its own number there
+        return line if passed or node._mark == mark else None
 
 
 def _present() -> _Strict:

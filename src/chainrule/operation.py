@@ -18,6 +18,7 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, TypeVar, final, overload
 
+from chainrule.engine import mypyc_attr
 from chainrule.errors import NotANumberError, describe
 
 __all__ = [
@@ -61,6 +62,7 @@ interpreter walks such an edge.
 """
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Operand:
     """Anything but a plain number that an operation can be applied to."""
 

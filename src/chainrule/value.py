@@ -33,17 +33,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, SupportsFloat, final
 
 from chainrule.arithmetic import Arithmetic
+from chainrule.engine import mypyc_attr
 from chainrule.errors import GraphError, NotANumberError, describe
 from chainrule.modes import MODES, reading
 from chainrule.operation import NO_EDGE, ROWS, VARIADIC, Op, as_float, number, unknown
-from chainrule.ops import div, pow, relu
+from chainrule.ops import div, pow, relu, sigmoid
 
 __all__ = ["Value", "partial_derivatives", "topological_order"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Value(Arithmetic):
     """A number in a computational graph.
 
@@ -92,12 +94,12 @@ class Value(Arithmetic):
 
     def __init__(
         self,
-        data: float,
+        data: SupportsFloat,
         children: Iterable[Value | float] = (),
         op: str = "",
         label: str = "",
     ) -> None:
-        self._data = number(data, "Value")
+        self._data = data if type(data) is float else number(data, "Value")
         self.grad = 0.0
         self.label = label
         self._op = op
@@ -105,7 +107,7 @@ class Value(Arithmetic):
         self._da = self._db = 0.0
         self._more = None
         self._mark = _LEAF
-        operands = _operands(children)
+        operands = () if children is _NOTHING else _operands(children)
         if operands:
             self._more = _More(operands, _values(operands), rule=_no_rule)
             self._mark = 0
@@ -120,8 +122,8 @@ class Value(Arithmetic):
         return self._data
 
     @data.setter
-    def data(self, data: float) -> None:
-        self._data = number(data, "Value.data")
+    def data(self, data: SupportsFloat) -> None:
+        self._data = data if type(data) is float else number(data, "Value.data")
 
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
@@ -135,8 +137,8 @@ class Value(Arithmetic):
 
     # --- building the graph ---------------------------------------------------------------
 
-    # The four operators that almost all nodes come from are spelled out, for speed; a test
-    # holds each to its row of the table.  All other operations go through __op__.
+    # The operators and derivatives that almost all nodes come from are spelled out, for speed;
+    # a test holds each to its row of the table.  All other operations go through __op__.
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Value):
@@ -212,7 +214,12 @@ class Value(Arithmetic):
         if op.arity == 1:
             x = self._data
             y = op.forward(x)
-            slope = _relu_slope(x) if op is relu else op.partials[0](y, x)
+            if op is sigmoid:
+                slope: Any = y * (1.0 - y)
+            elif op is relu:
+                slope = _relu_slope(x)
+            else:
+                slope = op.partials[0](y, x)
             if slope is not NO_EDGE:
                 return _node(y, op.symbol, self, slope, None, 0.0)
         primals = [x._data if isinstance(x, Value) else x for x in operands]
@@ -228,12 +235,13 @@ class Value(Arithmetic):
             reading("float")
         return self._data
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
         if MODES.used:
             reading("==")
         return True if self is other else NotImplemented
 
-    __hash__ = Arithmetic.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def detach(self) -> Value:
         """The same number as a new leaf: no gradient passes back through it."""
@@ -342,6 +350,7 @@ class Value(Arithmetic):
             return  # nothing to pass a gradient to: lessons do this on every leaf
         self._more = _More(self.operands, self._prev, rule=rule)
         self._a = self._b = None
+        _show_to_collector(self)  # rules tend to refer to their node
 
     # --- copying and storing --------------------------------------------------------------------
 
@@ -396,7 +405,8 @@ def _no_rule() -> None:
     )
 
 
-_LEAF: Final = sys.maxsize
+_LEAF: Final = sys.maxsize // 2
+_NOTHING: Final = ()
 _NO_GRAPH: Final = _More((), ())
 _passes: Final = count(1)
 _new: Final = object.__new__
@@ -425,6 +435,14 @@ def _node(
     if MODES.used:
         _review(node)
     return node
+
+
+def _show_to_collector(node: Value) -> None:
+    """Let Python's cyclic garbage collector know of a node that may be part of a cycle.
+
+    Graphs have none, so compiled code leaves nodes out of the collector's sight (it would
+    walk through them again and again), and ``setup.py`` fills this function.
+    """
 
 
 def _review(node: Value) -> None:
@@ -501,11 +519,11 @@ def _backward_order(root: Value) -> list[Value]:
     return order
 
 
-def topological_order(*roots: Value, until: Iterable[Value] = ()) -> list[Value]:
+def topological_order(*roots: Any, until: Iterable[Value] = ()) -> list[Value]:
     """Every value that the roots were computed from, operands before results.
 
     Args:
-        *roots: the tops of a graph.
+        *roots: the `Value`s at the top of a graph.
         until: values to take in without going on to their operands.
 
     Returns:
@@ -554,7 +572,7 @@ def _operands(children: Iterable[Value | float]) -> tuple[Value | float, ...]:
             "Write Value(data, (a,), op), with the comma."
         )
     try:
-        found = iter(children)
+        found: Iterator[Any] = iter(children)
     except TypeError:
         raise NotANumberError(
             f"children must be a sequence of operands; got {describe(children)}. "
@@ -632,7 +650,7 @@ def _rebuilt(flat: list[Any]) -> list[Value]:
         if isinstance(kind, Value):
             made.append(kind)
             continue
-        node: Value = kind.__new__(kind)
+        node: Value = kind.__new__(kind, 0.0)
         attributes = next(following)
         node._data, node.grad, node.label, node._op = islice(following, 4)
         n = next(following)

@@ -33,6 +33,7 @@ PARTS: Final = [
 @click.command()
 def command() -> None:
     """Show versions, and which optional parts are installed."""
+    from chainrule import engine
     from chainrule.cli.output import columns, console, show
 
     needed = [(name, _version(name)) for name in ("numpy", "click", "rich")]
@@ -43,6 +44,7 @@ def command() -> None:
         f"Python {platform.python_version()} ({platform.python_implementation()}, "
         f"{platform.system()} {platform.machine()})",
         ", ".join([f"{name} {version or 'is missing'}" for name, version in needed]),
+        f"engine: {engine.in_use()}",
         "",
     )
     rows = [(name, _version(name), f"chainrule[{extra}]", use) for name, extra, use in PARTS]

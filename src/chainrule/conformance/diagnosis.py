@@ -166,7 +166,7 @@ class _Known:
 
     def by_one(self) -> Diagnosis | None:
         """One mistake for everything: to the number, or else as nearly as can be told."""
-        for way in ("exactly", "loosely", "made of others"):
+        for way in ("exactly", "loosely", "made of others", "by kind"):
             full = [r for r in self.records if self._all_by(r, way)]
             if full:
                 full.sort(key=self._likelihood)
@@ -179,11 +179,12 @@ class _Known:
         return None
 
     def _all_by(self, record: _Record, way: str) -> bool:
-        loosely = way == "loosely"
+        loosely = way in ("loosely", "by kind")
         found = set(self.explained(record, loosely))
-        exact = [n for n in self.explained(record, loosely=False) if not is_loose(self.cases[n])]
-        if not exact:
-            return False
+        if way != "by kind":
+            exact = self.explained(record, loosely=False)
+            if all(is_loose(self.cases[n]) for n in exact):
+                return False
         left = [n for n in self.failing if n not in found]
         if way == "made of others":
             left = [n for n in left if not self._made_of_others(record, n)]

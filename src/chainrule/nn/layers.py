@@ -1,11 +1,6 @@
-"""Neurons, layers of them, and networks of layers: plain objects around `Value`s.
+"""Networks: layers one behind the other, each fed with the outputs of the one before.
 
-A neuron weighs its inputs, adds a bias and bends the sum::
-
-    output = activation(bias + w[0] * x[0] + w[1] * x[1] + ...)
-
-A `Layer` is a list of neurons that all see the same inputs; a `Network` is a
-list of layers, each fed with the outputs of the one before::
+::
 
     net = Network([2, 4, 1])            # 2 inputs, 4 hidden neurons, 1 output
     loss = mse_loss(net([0.0, 1.0]), 1.0)
@@ -13,8 +8,7 @@ list of layers, each fed with the outputs of the one before::
     for p in net.parameters():
         p.data -= 0.5 * p.grad          # one step downhill
 
-Nothing here knows how to differentiate: weights and biases are `Value`s, and
-the graph that the operators build is all that ``backward`` needs.
+A `Layer` is a list of neurons, and both are in `chainrule.nn.neurons`.
 """
 
 from __future__ import annotations
@@ -24,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chainrule.errors import OptionError, ShapeError, describe
+from chainrule.errors import OptionError, describe
 from chainrule.modes import no_grad
-from chainrule.nn.activations import ACTIVATIONS, Activation, activation_of
-from chainrule.nn.initializers import Initializer, initializer_of
-from chainrule.nn.inputs import checked_row, is_sequence, listed
+from chainrule.nn.activations import Activation
+from chainrule.nn.initializers import Initializer
+from chainrule.nn.inputs import is_sequence, listed
+from chainrule.nn.neurons import Layer, Module, Neuron, through
 from chainrule.options import random_source, whole
 from chainrule.value import Value
 
@@ -42,224 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Layer", "Network", "Neuron"]
 
 
-class _Module:
-    """What neurons, layers and networks have in common: parameters with names."""
-
-    def named_parameters(self) -> Iterator[tuple[str, Value]]:
-        """Each parameter with its name, in the order of `parameters`.
-
-        Example:
-            >>> [name for name, _ in Layer(1, 2).named_parameters()]
-            ['neurons.0.weights.0', 'neurons.0.bias', 'neurons.1.weights.0', 'neurons.1.bias']
-        """
-        raise NotImplementedError
-
-    def parameters(self) -> list[Value]:
-        """What training changes: neuron by neuron, its weights and then its bias.
-
-        Example:
-            >>> len(Layer(2, 4).parameters())
-            12
-        """
-        raise NotImplementedError
-
-    def zero_grad(self) -> None:
-        """Set the gradient of every parameter to 0.
-
-        ``backward`` adds to what is there, so this comes before it in each step.
-
-        Example:
-            >>> neuron = Neuron(2)
-            >>> neuron([1.0, 1.0]).backward()
-            >>> neuron.zero_grad()
-            >>> neuron.bias.grad
-            0.0
-        """
-        for parameter in self.parameters():
-            parameter.grad = 0.0
-
-    def _label_parameters(self) -> None:
-        for name, parameter in self.named_parameters():
-            parameter.label = name
-
-
-class Neuron(_Module):
-    """A weighted sum of the inputs plus a bias, through an activation.
-
-    Args:
-        n_inputs: how many inputs it takes, at least 1.
-        activation: a name such as ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"linear"``
-            (see `chainrule.nn.ACTIVATIONS`), or a function of one number.
-        init: how the weights start: a name such as ``"lesson"``, ``"xavier_uniform"``
-            or ``"he_normal"`` (see `chainrule.nn.INITIALIZERS`), or a function
-            ``(n_inputs, n_outputs, source) -> weight``.  The bias starts at 0.
-        seed: a whole number for weights of its own; None draws from Python's global
-            random numbers; a `random.Random` is drawn from.
-        n_outputs: how many neurons its layer has, which Xavier's initializers ask for.
-
-    Attributes:
-        weights: one `Value` per input; also called ``w``.
-        bias: a `Value`; also called ``b``.
-        activation: its name, or the function.
-
-    Raises:
-        OptionError: a setting is unknown or out of range.
-
-    Example:
-        >>> neuron = Neuron(2, activation="linear")
-        >>> neuron.weights = [Value(2.0), Value(-1.0)]
-        >>> neuron([3.0, 4.0]).data
-        2.0
-    """
-
-    def __init__(
-        self,
-        n_inputs: int,
-        activation: Activation = "sigmoid",
-        init: str | Initializer = "lesson",
-        seed: Any = None,
-        n_outputs: int = 1,
-    ) -> None:
-        n_inputs = whole("n_inputs", n_inputs, least=1, example=2)
-        draw, source = initializer_of(init), random_source(seed)
-        self.activation = activation_of(activation)
-        self.weights = [Value(draw(n_inputs, n_outputs, source)) for _ in range(n_inputs)]
-        self.bias = Value(0.0)
-        self._label_parameters()
-
-    def __call__(self, inputs: Iterable[Any]) -> Any:
-        """The neuron's output.
-
-        Args:
-            inputs: one number or `Value` per weight.
-
-        Returns:
-            A `Value`.
-
-        Raises:
-            ShapeError: the number of inputs is wrong.
-        """
-        if type(inputs) is not list:
-            inputs = checked_row(inputs)
-        if len(inputs) != len(self.weights):
-            raise _wrong_count("the neuron", len(self.weights), len(inputs))
-        total: Any = self.bias
-        for w, x in zip(self.weights, inputs):  # noqa: B905 - counted above; strict costs 4 %
-            total = total + w * x
-        activation = self.activation
-        if isinstance(activation, str):
-            activation = ACTIVATIONS[activation]
-        return activation(total)
-
-    def __repr__(self) -> str:
-        return f"Neuron({len(self.weights)}, activation={_shown(self.activation)})"
-
-    @property
-    def w(self) -> list[Value]:
-        """The weights."""
-        return self.weights
-
-    @w.setter
-    def w(self, weights: list[Value]) -> None:
-        self.weights = weights
-
-    @property
-    def b(self) -> Value:
-        """The bias."""
-        return self.bias
-
-    @b.setter
-    def b(self, bias: Value) -> None:
-        self.bias = bias
-
-    def parameters(self) -> list[Value]:
-        return [*self.weights, self.bias]
-
-    def named_parameters(self) -> Iterator[tuple[str, Value]]:
-        for i, weight in enumerate(self.weights):
-            yield f"weights.{i}", weight
-        yield "bias", self.bias
-
-
-class Layer(_Module):
-    """Neurons side by side, which all see the same inputs.
-
-    Args:
-        n_inputs: how many inputs each neuron takes, at least 1.
-        n_outputs: how many neurons there are, at least 1.
-        activation: of every neuron, as in `Neuron`.
-        init: how the weights start, as in `Neuron`.
-        seed: as in `Neuron`.
-
-    Attributes:
-        neurons: the list of them.
-
-    Raises:
-        OptionError: a setting is unknown or out of range.
-
-    Example:
-        >>> layer = Layer(2, 3, activation="tanh", seed=7)
-        >>> len(layer([0.5, -0.5]))
-        3
-    """
-
-    def __init__(
-        self,
-        n_inputs: int,
-        n_outputs: int,
-        activation: Activation = "sigmoid",
-        init: str | Initializer = "lesson",
-        seed: Any = None,
-    ) -> None:
-        n_outputs = whole("n_outputs", n_outputs, least=1, example=4)
-        source = random_source(seed)
-        self.neurons = [
-            Neuron(n_inputs, activation, init, source, n_outputs) for _ in range(n_outputs)
-        ]
-        self._label_parameters()
-
-    def __call__(self, inputs: Iterable[Any]) -> list[Any]:
-        """The output of each neuron.
-
-        Args:
-            inputs: one number or `Value` per input.
-
-        Returns:
-            A list with a `Value` per neuron, even for a single one.
-
-        Raises:
-            ShapeError: the number of inputs is wrong.
-        """
-        if type(inputs) is not list:
-            inputs = checked_row(inputs)
-        return [neuron(inputs) for neuron in self.neurons]
-
-    def __repr__(self) -> str:
-        return f"Layer({self.n_inputs}, {self.n_outputs}, activation={self._activations()})"
-
-    @property
-    def n_inputs(self) -> int:
-        """How many inputs each neuron takes."""
-        return len(self.neurons[0].weights)
-
-    @property
-    def n_outputs(self) -> int:
-        """How many neurons there are."""
-        return len(self.neurons)
-
-    def parameters(self) -> list[Value]:
-        return [parameter for neuron in self.neurons for parameter in neuron.parameters()]
-
-    def named_parameters(self) -> Iterator[tuple[str, Value]]:
-        for i, neuron in enumerate(self.neurons):
-            for name, parameter in neuron.named_parameters():
-                yield f"neurons.{i}.{name}", parameter
-
-    def _activations(self) -> str:
-        return "/".join(dict.fromkeys(_shown(neuron.activation) for neuron in self.neurons))
-
-
-class Network(_Module):
+class Network(Module):
     """Layers one behind the other: a multilayer perceptron.
 
     Args:
@@ -320,11 +98,7 @@ class Network(_Module):
             ShapeError: the number of inputs is wrong; the message names the layer.
             NotANumberError: an input is no number.
         """
-        values = checked_row(inputs)
-        for i, layer in enumerate(self.layers):
-            if len(values) != layer.n_inputs:
-                raise _wrong_count(f"layers.{i} of the network", layer.n_inputs, len(values))
-            values = layer(values)
+        values = through(self.layers, inputs)
         return values[0] if len(values) == 1 else values
 
     def predict(self, X: Iterable[Any]) -> Any:
@@ -470,6 +244,9 @@ class Network(_Module):
 
         return storage.load(cls, path)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)  # a compiled base class would leave them out of a copy
+
     def __repr__(self) -> str:
         layers = [f"{layer.n_outputs} {layer._activations()}" for layer in self.layers]
         chain = " -> ".join([str(self.layers[0].n_inputs), *layers])
@@ -510,19 +287,5 @@ def _checked_sizes(sizes: Any) -> list[int]:
     return widths
 
 
-def _wrong_count(who: str, expected: int, given: int) -> ShapeError:
-    return ShapeError(
-        f"{who} expects {expected} input{'s' * (expected != 1)}; got {given}. "
-        "Each row needs one number per input, and each layer one input per neuron of the "
-        "layer before."
-    )
-
-
 def _floats(output: Any) -> float | list[float]:
     return [float(y) for y in output] if isinstance(output, list) else float(output)
-
-
-def _shown(activation: Activation) -> str:
-    if isinstance(activation, str):
-        return repr(activation)
-    return getattr(activation, "__name__", type(activation).__name__)

@@ -13,6 +13,7 @@ Numbers are computed only where no digit is rounded off: ``2 * 3`` becomes 6, bu
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, reduce
@@ -32,10 +33,17 @@ LONG: Final = 16
 COMPARISONS: Final = frozenset(
     (ops.less, ops.less_equal, ops.greater, ops.greater_equal, ops.equal, ops.not_equal)
 )
-RATIONAL: Final = COMPARISONS | {
-    *(ops.add, ops.sub, ops.mul, ops.div, ops.neg, ops.maximum, ops.minimum, ops.relu)
+RATIONAL: Final[dict[Op, Callable[..., Any]]] = {
+    ops.add: operator.add,
+    ops.sub: operator.sub,
+    ops.mul: operator.mul,
+    ops.div: lambda x, y: x / y if y else math.nan,
+    ops.neg: operator.neg,
+    ops.maximum: max,
+    ops.minimum: min,
+    ops.relu: lambda x: max(x, 0),
 }
-"""Operations whose ``forward`` also computes with fractions, and so shows what is exact."""
+"""Operations that computed with fractions show whether the result for floats is exact."""
 
 
 def simplified(root: E, build: Callable[[Op, tuple[E | float, ...]], E]) -> E | float:
@@ -287,10 +295,12 @@ def _exact(op: Op, operands: Any) -> float | None:
     if not all(map(math.isfinite, operands)):
         return None
     exact: Any = None
+    if op in COMPARISONS:
+        return op.value(operands)
     if op is ops.pow and operands[1] in range(65):
         exact = Fraction(operands[0]) ** int(operands[1])
     elif op in RATIONAL:
-        exact = op.forward(*map(Fraction, operands))
+        exact = RATIONAL[op](*map(Fraction, operands))
     result = op.value(operands)
     if exact is None or not math.isfinite(result) or not math.isfinite(exact):
         return None

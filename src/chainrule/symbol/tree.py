@@ -297,7 +297,7 @@ def _result(x: Any) -> Symbol:
 
 
 def _made(kind: type[Symbol], op: Op | None, operands: tuple[Symbol | float, ...]) -> Symbol:
-    made: Symbol = object.__new__(kind)  # past __init__, which is for names and numbers
+    made: Symbol = kind.__new__(kind)  # past __init__, which is for names and numbers
     made.name = ""
     made.op = op
     made.operands = operands

@@ -1,0 +1,152 @@
+"""Which engine runs: the environment variable, and extensions that do not fit the source."""
+
+import ast
+import importlib.machinery
+import inspect
+import os
+import pydoc
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import chainrule
+from chainrule import value
+from chainrule.engine import FOLDER, PROBLEM, SOURCES, extension_name, in_use
+
+SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
+NATIVE = in_use().name == "native"
+
+TELL = """
+import chainrule
+from chainrule import engine, value
+print(engine.in_use())
+print(value.__file__)
+print(chainrule.Value(2.0) * 3.0)
+"""
+
+
+def python(folder, code=TELL, engine=""):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(folder), "CHAINRULE_ENGINE": engine},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def told(*arguments, **options):
+    done = python(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The package as it is installed, extension and all, in a folder of its own."""
+    shutil.copytree(FOLDER, tmp_path / "chainrule", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "chainrule"
+
+
+def test_the_engine_in_use_is_the_one_that_was_loaded():
+    assert value.__file__.endswith(".py") == (in_use().name == "python")
+    assert str(in_use()) == f"{in_use().name} ({in_use().reason})"
+
+
+def test_python_can_be_asked_for_everywhere(copied):
+    name, file, product = told(copied.parent, engine="python")
+    assert name == "python (CHAINRULE_ENGINE asks for it)"
+    assert file == str(copied / "value.py")
+    assert product == "Value(data=6.0, grad=0.0)"
+
+
+def test_native_fails_loudly_where_it_is_not():
+    if NATIVE:
+        pytest.skip("it is there")
+    done = python(FOLDER.parent, engine="native")
+    assert done.returncode != 0
+    assert "MissingExtraError" in done.stderr
+    assert "the source folder, which is never compiled in place" in done.stderr
+    assert "unset the variable" in done.stderr
+
+
+def test_an_unknown_engine_is_an_error():
+    done = python(FOLDER.parent, engine="fast")
+    assert done.returncode != 0
+    assert "CHAINRULE_ENGINE is 'fast' (a str); expected 'python', 'native'" in done.stderr
+
+
+def test_an_edit_is_seen_although_an_extension_lies_beside_the_source(copied):
+    # Where there is no true extension, a broken one stands for it: Python would prefer it.
+    for source in SOURCES:
+        if not NATIVE:
+            (copied / source).with_suffix(SUFFIX).write_bytes(b"no extension at all")
+    source = copied / "value.py"
+    edited = source.read_text(encoding="utf-8").replace('f"Value(data=', 'f"Edited(data=')
+    source.write_text(edited, encoding="utf-8")
+    name, file, product = told(copied.parent)
+    assert name == "python (the source was edited after the extension was compiled from it)"
+    assert file == str(source)
+    assert product == "Edited(data=6.0, grad=0.0)"
+    done = python(copied.parent, engine="native")
+    assert done.returncode != 0
+    assert "edited after the extension was compiled" in done.stderr
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_counts(source, copied):
+    before = extension_name(copied)
+    assert before == extension_name(FOLDER)
+    with (copied / source).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert extension_name(copied) != before
+
+
+def test_the_reason_left_by_the_build_is_told(copied):
+    for extension in copied.rglob(f"*{SUFFIX}"):
+        extension.unlink()
+    (copied / PROBLEM).write_text("the compiler was on holiday\n", encoding="utf-8")
+    assert told(copied.parent)[0] == "python (the compiler was on holiday)"
+    assert "used: the compiler was on holiday." in python(copied.parent, engine="native").stderr
+
+
+def test_all_compiled_files_are_there():
+    assert all((FOLDER / source).is_file() for source in SOURCES)
+    assert len(set(SOURCES)) == len(SOURCES)
+
+
+def documented(source):
+    """Everything in a source file that has a docstring, by its dotted name."""
+
+    def look(node, within):
+        for child in node.body:
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                name = f"{within}.{child.name}"
+                if ast.get_docstring(child):
+                    yield name, ast.get_docstring(child)
+                if isinstance(child, ast.ClassDef):
+                    yield from look(child, name)
+
+    module = "chainrule." + source.removesuffix(".py").replace("/", ".")
+    yield from look(ast.parse((FOLDER / source).read_text(encoding="utf-8")), module)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_docstrings_are_those_of_the_source(source):
+    seen = 0
+    for name, text in documented(source):
+        thing = pydoc.locate(name)
+        if isinstance(thing, property | types.GetSetDescriptorType) or "overload" in str(thing):
+            continue  # compiled properties have none; help() of the class lists them
+        assert inspect.cleandoc(thing.__doc__) == text, name
+        seen += 1
+    assert seen
+
+
+def test_the_package_is_the_one_under_test():
+    assert Path(chainrule.__file__).parent == FOLDER
