@@ -157,11 +157,15 @@ def c_string(text):
 
 
 class BuildExtension(build_ext):
-    """Translates and compiles; leaves a reason where that fails."""
+    """Translates and compiles, once; leaves a reason where that fails."""
 
     problem = ""
+    built = False  # of the class: setuptools makes the command anew while it makes a wheel
 
     def finalize_options(self):
+        if BuildExtension.built:
+            super().finalize_options()
+            return
         self.distribution.ext_modules = []
         if WISH == "python":
             self.problem = "the installed wheel was built without the extension"
@@ -170,6 +174,9 @@ class BuildExtension(build_ext):
         super().finalize_options()
 
     def run(self):
+        if BuildExtension.built:
+            return
+        BuildExtension.built = True
         folder = Path(self.build_lib, "chainrule")
         for old in [*folder.rglob("*.so"), *folder.rglob("*.pyd"), folder / engine.PROBLEM]:
             old.unlink(missing_ok=True)  # of an earlier build, in the same folder

@@ -85,6 +85,7 @@ def named(dictionary_for):
     return count, wrong
 
 
+@pytest.mark.slow
 def test_planted_mistakes_are_named_and_none_wrongly_with_certainty():
     count, wrong = named(lambda entry: entries())
     assert wrong == []
@@ -93,6 +94,7 @@ def test_planted_mistakes_are_named_and_none_wrongly_with_certainty():
     assert count["certain"] >= 0.7 * count["all"], count
 
 
+@pytest.mark.slow
 def test_mistakes_in_a_style_unknown_to_the_dictionary_are_never_named_wrongly_with_certainty():
     def others(entry):
         known = [e for e in entries() if e.style != entry.style]
@@ -104,6 +106,7 @@ def test_mistakes_in_a_style_unknown_to_the_dictionary_are_never_named_wrongly_w
     assert count["named"] >= 0.85 * count["all"], count
 
 
+@pytest.mark.slow
 def test_a_mistake_that_the_dictionary_does_not_know_is_not_named_with_certainty():
     wrong = []
     for entry in entries():

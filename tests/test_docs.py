@@ -39,6 +39,7 @@ from chainrule.operation import ROWS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TRAINING = {"from-neurons-to-matrices.md", "real-data.md"}  # pages that take seconds
 PROSE = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 NOT_RUN = ("", "csv", "json", "latex", "markdown", "sh")
@@ -152,7 +153,8 @@ def run_command(command, line):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             main(words[1:])
     elif words[0] == "python" and words[1].startswith("examples/"):
-        place = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "utf-8"}
+        source = str(Path(chainrule.__file__).parents[1])
+        place = os.environ | {"PYTHONPATH": source, "PYTHONIOENCODING": "utf-8"}
         found = subprocess.run(
             [sys.executable, str(ROOT / words[1]), *words[2:]],
             env=place,
@@ -233,7 +235,8 @@ def run_page(page, library=""):
 
 def cases():
     for path in PAGES:
-        yield pytest.param(path, "", id=path.name)
+        marks = [pytest.mark.slow] if path.name in TRAINING else []
+        yield pytest.param(path, "", id=path.name, marks=marks)
         page = path.read_text(encoding="utf-8")
         for library in LIBRARIES:
             if f"```python {library}" in page:

@@ -129,6 +129,7 @@ def printed(engine):
     return found.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_gpt_on_the_command_line():
     first, *steps, last = printed("eager")
     assert first == "4128 parameters, 40 words, engine eager"

@@ -11,14 +11,20 @@ from chainrule import Value, no_grad, ops
 from chainrule.operation import ROWS
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_but_graphs():
+    gc.collect()
+    gc.freeze()  # what other tests left alive need not be looked at again and again
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _no_collector():
     gc.collect()
-    gc.freeze()  # what other tests left alive need not be looked at again and again
     gc.disable()
     yield
     gc.enable()
-    gc.unfreeze()
 
 
 def small_graph():

@@ -159,6 +159,7 @@ def of_operation(op, mix, generator):
 ROWS_OF_INPUTS = 4 + max(len(op.special) for op in FIXED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mix", "wanted"),
     [
@@ -214,6 +215,7 @@ def edge_cases():
             yield (lambda x, f=f, p=p: f(x, p)), p, [generator.normal(size=(5, 3))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [sums_and_choices, branches])
 def test_bundles(parts):
     hold(list(parts()), None)
@@ -285,6 +287,7 @@ def test_single_precision_is_that_of_arguments_and_results():
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_long_program_is_cut_into_functions():
     p = [Value(0.9), Value(0.1)]
 
@@ -366,7 +369,13 @@ def trained(engine, name):
     return history, np.array([p.data for p in net.parameters()])
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+SOME = {"gradient descent", "adam", "cross entropy", "both clipped", "cosine schedule"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[] if x in SOME else [pytest.mark.slow]) for x in TRAININGS],
+)
 def test_trainings(name):
     eagerly, expected = trained("eager", name)
     history, parameters = trained("numba", name)

@@ -277,6 +277,7 @@ def as_symbol(operand):
     return operand if isinstance(operand, Symbol) else Symbol(operand)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=1000, deadline=None)
 @given(formulas(), st.fixed_dictionaries({name: ANY | st.floats(-3, 3) for name in NAMES}))
 @example(-(Symbol("a") * Symbol("b")), {"a": 0.0, "b": -1.0, "c": 0.0})

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import chainrule
 from chainrule import SGD
 from chainrule.data import circle
 from chainrule.errors import DataError, OptionError

@@ -504,6 +504,7 @@ def test_simplifying_keeps_the_derivative(f, values):
         assert close(found, raw.evaluate(values), scale=max(map(abs, numbers)))
 
 
+@pytest.mark.slow
 def test_large_graphs_simplify_in_linear_time():
     f, product = x, x
     for i in range(20_000):

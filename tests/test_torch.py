@@ -2,12 +2,14 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import chainrule
 from chainrule import SGD, Adam, AdamW, Network, RMSprop
 from chainrule.cli import main
 from chainrule.data import moons, spiral, xor

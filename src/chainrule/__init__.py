@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import chainrule.engine  # noqa: F401 - first: it decides which of the files below are loaded
 from chainrule.errors import (
     ChainruleError,
     CompileMismatch,
