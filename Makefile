@@ -38,19 +38,19 @@ ENGINE_TESTS := engine engines_agree engine_imports value table conventions numb
     optimizers storage trace symbol initializers explanation rough_use public_surface micrograd
 
 test-native: $(VENV)/extra-test $(VENV)/extension  ## run those of the engine on the compiled one
-	$(call on_native,$(QUICK) $(ARGS) $(ENGINE_TESTS:%=tests/test_%.py))
+	$(call on_native,pytest -n 2 $(QUICK) $(ARGS) $(ENGINE_TESTS:%=tests/test_%.py))
 
 test-all: $(VENV)/giants $(VENV)/extension  ## install PyTorch and JAX too, run every test on both
 	$(BIN)/pytest -n 2 $(ARGS)
-	$(call on_native,$(ARGS) tests)
+	$(call on_native,pytest -n 2 $(ARGS) tests)
 
 define on_native
 	@cp -R src/chainrule $(NATIVE)
 	@if [ -f $(NATIVE)/chainrule/no_extension.txt ]; then \
-	    echo "The tests of the compiled engine are left out:"; \
+	    echo "Left out, because there is no compiled engine: $(1)"; \
 	    cat $(NATIVE)/chainrule/no_extension.txt; \
 	else set -x; \
-	    PYTHONPATH=$(CURDIR)/$(NATIVE) CHAINRULE_ENGINE=native $(BIN)/pytest -n 2 $(1); \
+	    PYTHONPATH=$(CURDIR)/$(NATIVE) CHAINRULE_ENGINE=native $(BIN)/$(1); \
 	fi
 endef
 
@@ -72,8 +72,9 @@ wheel: $(VENV)/python  ## build both wheels in dist/: with the extension, and fo
 	CHAINRULE_BUILD=python $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls -1 dist/*.whl
 
-bench: $(VENV)/extra-bench  ## measure speed side by side with other engines
+bench: $(VENV)/extra-bench $(VENV)/extension  ## measure speed side by side with other engines
 	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(call on_native,python benchmarks/eager.py $(ARGS))
 
 clean:  ## remove .venv and everything generated
 	rm -rf $(VENV) build dist src/*.egg-info .coverage* htmlcov

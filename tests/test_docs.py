@@ -293,6 +293,18 @@ def test_page_names_what_is_there(path):
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", page, re.MULTILINE)) <= set(targets)
 
 
+def test_speed_in_the_readme_is_that_of_the_benchmark():
+    """Every figure of the eager table stands in the run that benchmarks/README.md shows."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.* 2-\d-1, \d+ rows) \|(.*)\|$", readme, re.MULTILINE)
+    assert len(rows) == 2
+    for problem, cells in rows:
+        run = [line for line in measured.splitlines() if line.startswith(f"| {problem} ")]
+        for time in cells.split("|"):
+            assert any(f" {time.strip()} |" in line for line in run), time
+
+
 def test_readme_leads_to_every_page():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for path in PAGES[1:]:
