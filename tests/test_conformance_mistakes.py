@@ -14,6 +14,7 @@ from chainrule.conformance.diagnosis import diagnose
 from chainrule.conformance.dictionary import (
     LOADING,
     PATH,
+    Entry,
     entries,
     fingerprint,
     record,
@@ -83,6 +84,17 @@ def named(dictionary_for):
             if suspect.certainty == "certain" and suspect.fault != entry.fault:
                 wrong.append((entry.fault, entry.style, suspect.fault))
     return count, wrong
+
+
+@pytest.mark.parametrize("entry", [e for e in entries() if e.fault == "order"])
+def test_numbers_that_are_chance_are_named_by_kind_and_never_certain(entry):
+    # Where operands are in a set, as in micrograd, chance decides which of them comes first.
+    chance = {n: "g00000000" if token[0] == "g" else token for n, token in entry.tokens.items()}
+    (suspect,) = diagnose(
+        recorded_cases(), outcomes_of(Entry(entry.fault, entry.style, chance)), entries()
+    ).suspects
+    assert suspect.fault == "order"
+    assert suspect.certainty != "certain"
 
 
 @pytest.mark.slow

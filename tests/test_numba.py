@@ -159,11 +159,10 @@ def of_operation(op, mix, generator):
 ROWS_OF_INPUTS = 4 + max(len(op.special) for op in FIXED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mix", "wanted"),
     [
-        (("input",), 0),
+        pytest.param(("input",), 0, marks=pytest.mark.slow),
         (("parameter", "input", "constant"), None),
         pytest.param(("parameter",), None, marks=pytest.mark.exhaustive),
         pytest.param(("constant", "input", "parameter"), 0, marks=pytest.mark.exhaustive),
@@ -215,7 +214,6 @@ def edge_cases():
             yield (lambda x, f=f, p=p: f(x, p)), p, [generator.normal(size=(5, 3))]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("parts", [sums_and_choices, branches])
 def test_bundles(parts):
     hold(list(parts()), None)

@@ -18,7 +18,7 @@ from chainrule import (
     ops,
 )
 from chainrule.engine import in_use
-from chainrule.errors import describe
+from chainrule.errors import describe, users_line
 from chainrule.operation import number
 
 INF, NAN = math.inf, math.nan
@@ -281,3 +281,11 @@ def test_describe_survives_anything():
     assert describe("a\nb") == r"'a\nb' (a str)"
     assert describe(1) == "1 (an int)"
     assert number(2, "x") == 2.0
+
+
+def test_users_line_is_the_innermost_outside_the_package():
+    with pytest.raises(NotANumberError) as caught:
+        Value("three")
+    assert users_line(caught.value).endswith("test_numbers.py")
+    assert users_line(caught.value).startswith(f"line {caught.tb.tb_lineno} of ")
+    assert users_line(RuntimeError("never raised")).endswith("test_numbers.py")

@@ -120,15 +120,20 @@ def softmax(x: Array, y: Array) -> Array:
 
 def cross_entropy(index: Array, logits: Array) -> tuple[Array, Array]:
     """The loss ``logsumexp(logits - logits[index])`` of each row, and the softmax."""
-    places = _places(index, logits.shape[-1])
-    top = logits.max(axis=-1, keepdims=True)
+    rows, places = np.arange(len(logits)), _places(index, logits.shape[-1])[:, 0]
+    largest = logits.argmax(axis=-1)
+    top, chosen = logits[rows, largest, None], logits[rows, places, None]
     shares = np.exp(logits - top)
-    total = shares.sum(axis=-1, keepdims=True)
-    chosen = logits[np.arange(len(logits)), places[:, 0]][:, None]
-    large = total.min() >= 1.5  # never true of nan
-    loss = np.log(total) - (chosen - top) if large else logsumexp(logits - chosen)
-    shares /= total
-    return loss, shares
+    if not math.isfinite(top.sum()):
+        shares /= shares.sum(axis=-1, keepdims=True)
+        return logsumexp(logits - chosen), shares
+    # The largest has share 1 before the division.  It is left out of the sum, so that the
+    # logarithm of a sum close to 1 does not lose the small terms.
+    shares[rows, largest] = 0.0
+    rest = shares.sum(axis=-1, keepdims=True)
+    shares[rows, largest] = 1.0
+    shares /= 1.0 + rest
+    return np.log1p(rest) + (top - chosen), shares
 
 
 def less_one_at(index: Array, shares: Array) -> Array:

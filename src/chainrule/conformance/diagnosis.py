@@ -165,7 +165,11 @@ class _Known:
         return any(name.startswith(group) for entry in record.entries for name in entry.tokens)
 
     def by_one(self) -> Diagnosis | None:
-        """One mistake for everything: to the number, or else as nearly as can be told."""
+        """One mistake for everything: to the number, or else as nearly as can be told.
+
+        "By kind" is the last resort: which numbers come out is chance, as where operands
+        are kept in a set, and none of them is in the dictionary.
+        """
         for way in ("exactly", "loosely", "made of others", "by kind"):
             full = [r for r in self.records if self._all_by(r, way)]
             if full:

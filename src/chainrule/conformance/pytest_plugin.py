@@ -9,7 +9,11 @@ and in a test::
     def test_engine(check_engine):
         check_engine("engine.py:Value")
 
-Without tests, ``pytest --engine engine.py`` judges a file.
+Without tests, ``pytest --engine engine.py`` judges a file; and without a ``conftest.py``
+``pytest -p chainrule.conformance.pytest_plugin --engine engine.py`` does.
+
+It is no entry point of the package, because pytest would then load it in every project of the
+environment, and an ``--engine`` of somebody else's would clash with this one.
 """
 
 from __future__ import annotations

@@ -169,9 +169,11 @@ class _CompiledEngine:
         self._store(state)
         accuracies = None
         if self.expected is not None:
-            # There are few different shares, so that each needs to be made only once.
-            shares = np.array([i / rows for i in range(rows + 1)], dtype=object)
-            accuracies = shares[rights].tolist()
+            if len(rights) > rows:  # few different shares: each needs to be made only once
+                shares = np.array([i / rows for i in range(rows + 1)], dtype=object)
+                accuracies = shares[rights].tolist()
+            else:
+                accuracies = [right / rows for right in rights.tolist()]
         yield Chunk(losses.tolist(), accuracies)
 
     def _load(self) -> _State:
@@ -189,7 +191,9 @@ class _CompiledEngine:
         optimizer = self.plan.optimizer
         for parameter, value in zip(self.trained, state.theta.tolist(), strict=False):
             parameter.data = value
-        optimizer.states = [tuple(column) for column in state.memory.T.tolist()]
+        # (zip finds no columns in an array without rows: an optimiser that keeps nothing.)
+        columns = list(zip(*state.memory.tolist(), strict=True))
+        optimizer.states = columns or [optimizer.start] * len(self.trained)
         optimizer.steps = state.steps
 
     def _check(self) -> None:
@@ -262,7 +266,8 @@ class NumpyEngine(_CompiledEngine):
         if (order != np.arange(len(order))).any():
             x, y = x[order], y[order]
             expected = None if expected is None else expected[order]
-        total, right = 0.0, 0
+        total = 0.0
+        answers = np.empty((len(order), len(self.prepared.program.outputs) - 1))
         seed: Array | None = None
         zeros = np.zeros(trained)
         earlier: _State | None = None
@@ -278,8 +283,7 @@ class NumpyEngine(_CompiledEngine):
                     state.theta, state.memory = earlier.theta, earlier.memory
                     state.steps = earlier.steps
                 raise Diverged(batch, f"the loss became {total}")
-            if expected is not None:
-                right += int((self._decided(outputs) == expected[start:end]).sum())
+            answers[start:end] = outputs
             new, memory = update(
                 state.theta[:trained], gradient, state.memory, float(state.steps + 1), lr
             )
@@ -289,6 +293,7 @@ class NumpyEngine(_CompiledEngine):
             if trained < len(state.theta):
                 new = np.concatenate([new, state.theta[trained:]])
             state.theta, state.memory, state.steps = new, memory, state.steps + 1
+        right = 0 if expected is None else int((self._decided(answers) == expected).sum())
         return total, right
 
     def _decided(self, outputs: Array) -> Array:
