@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from mypy.plugin import Plugin
 from mypy.types import AnyType, TypeOfAny
@@ -71,8 +72,34 @@ def translated():
     )
     (file,) = folder.rglob("__native_engine_*.c")
     code = file.read_text(encoding="utf-8")
-    file.write_text(nodes_made_quickly(documented(code)), encoding="utf-8")
+    code = nodes_made_quickly(made_safe(documented(code)))
+    file.write_text(code, encoding="utf-8")
+    for extension in extensions:  # a warning of a compiler yet to come is no reason to fail
+        extension.extra_compile_args = [
+            option for option in extension.extra_compile_args if option != "-Werror"
+        ]
     return extensions
+
+
+NEW_NODE = """\
+static inline char in_sight(PyObject *a, PyObject *b, PyObject *more)
+{
+    if (PyObject_GC_IsTracked(a) || PyObject_GC_IsTracked(b)) return 1;
+    if (more == Py_None) return 0;
+    PyObject *operands = ((chainrule___value____MoreObject *)more)->_operands;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands); i++)
+        if (PyObject_GC_IsTracked(PyTuple_GET_ITEM(operands, i))) return 1;
+    return 0;
+}
+
+static inline PyObject *new_node(PyObject *a, PyObject *b, PyObject *more)
+{
+    PyObject *node = CPyDef_value_____mypyc__Value_setup((PyObject *)CPyType_value___Value);
+    if (node && in_sight(a, b, more)) PyObject_GC_Track(node);
+    return node;
+}
+
+"""
 
 
 def nodes_made_quickly(code):
@@ -81,19 +108,23 @@ def nodes_made_quickly(code):
     ``object.__new__``, which makes a node without the checks of ``__init__``, is called as a
     function of C.  And nodes are left out of the lists of the cyclic garbage collector: it
     walks through all that it knows over and over while a graph grows, which takes as long as
-    all the rest.  A graph has no cycle.  A node with a rule of the user's own may be in one,
-    and is put on the lists (`_show_to_collector`), as is a value of a subclass.
+    all the rest.  A graph of operations of the table has no cycle.  A hand-made node may be in
+    one, through its rule, and a value of a subclass, through its attributes; they are on the
+    lists, and so is every node computed from one that is, because the cycle may lead over it.
 
     Raises:
         RuntimeError: mypyc wrote something else than is expected here.
     """
-    new = "CPyDef_value_____mypyc__Value_setup((PyObject *)CPyType_value___Value)"
     allocated = "(chainrule___value___ValueObject *)type->tp_alloc(type, 0);"
     blank = "memset((PyObject *)self + 1, 0, sizeof(*self) - sizeof(PyObject));"
     untracked = f"""\
 PyObject_GC_New(chainrule___value___ValueObject, type); if (self) {blank}"""
     edits = [  # the function, what is replaced in it, and by what
-        ("PyObject *CPyDef_value____node", r"PyObject_Vectorcall\(\w+, \w+, 1, 0\)", new),
+        (
+            "PyObject *CPyDef_value____node",
+            r"PyObject_Vectorcall\(\w+, \w+, 1, 0\)",
+            "new_node(cpy_r_a, cpy_r_b, cpy_r_more)",
+        ),
         (
             "PyObject *CPyDef_value_____mypyc__Value_setup",
             rf"self = {re.escape(allocated)}",
@@ -111,6 +142,42 @@ PyObject_GC_New(chainrule___value___ValueObject, type); if (self) {blank}"""
         if not found or len(found[0]) > 10_000:  # of another function
             raise RuntimeError(f"mypyc wrote something unexpected in {function}")
         code = f"{code[: found.start(1)]}{new}{code[found.end(1) :]}"
+    return code.replace(edits[0][0], f"{NEW_NODE}{edits[0][0]}", 1)
+
+
+def made_safe(code):
+    """C code of mypyc, without two ways to crash.
+
+    A property's setter hands over unseen what it is given: a value of another type would be
+    taken for one of the declared type, and ``del`` would hand over nothing at all.  And an
+    attribute lets go of its old value before it has the new one: a ``__del__`` of the user's
+    that looks at the attribute would find what is freed already.
+
+    Raises:
+        RuntimeError: mypyc wrote something else than is expected here.
+    """
+    edits = [
+        (
+            r"retval = CPyDef_(\w+__mypyc_setter__\w+)\(\(PyObject \*\) self, value\);",
+            r"""\
+if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "this attribute cannot be deleted");
+        return -1;
+    }
+    PyObject *done = CPyPy_\1((PyObject *) self, &value, 1, NULL);
+    retval = done ? 1 : 2;
+    Py_XDECREF(done);""",
+        ),
+        (
+            r"if \((\S*(?: \*\)\w+\))?->\w+) != NULL\) \{\s*"
+            r"CPy_DECREF\(\1\);\s*\}\s*\1 = (.*);",
+            r"Py_XSETREF(\1, \2);",
+        ),
+    ]
+    for old, new in edits:
+        code, count = re.subn(old, new, code)
+        if not count:
+            raise RuntimeError(f"mypyc wrote nothing like {old}")
     return code
 
 
@@ -200,6 +267,9 @@ class BuildExtension(build_ext):
                 raise
             if isinstance(error, SystemExit):
                 error = "mypyc refused the source"
+            elif isinstance(error.__context__, CalledProcessError):  # all options are in its text
+                failed = error.__context__
+                error = f"{failed.cmd[0]} failed with exit status {failed.returncode}"
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             self.problem = f"the extension could not be compiled: {first_line}"
             self.warn(f"{self.problem}; the Python engine is installed alone")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -227,12 +228,26 @@ def test_the_plug_in_judges_engines():
         "def test_right(check_engine):\n    check_engine('right.py')\n\n\n"
         "def test_wrong(check_engine):\n    check_engine('wrong.py')\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--engine", "wrong.py"],
+    found = pytest_on("--engine", "wrong.py")
+    assert "2 failed, 1 passed" in found.stdout, found.stdout + found.stderr
+    assert found.stdout.count("the upstream gradient is missing in tanh") == 2
+
+
+def test_the_plug_in_needs_no_conftest_where_it_is_named():
+    found = pytest_on("-p", "chainrule.conformance.pytest_plugin", "--engine", "wrong.py")
+    assert "1 failed" in found.stdout, found.stdout + found.stderr
+
+
+def test_the_plug_in_is_in_nobodys_way():
+    assert not [e for e in entry_points(group="pytest11") if e.value.startswith("chainrule")]
+    assert "unrecognized arguments: --engine" in pytest_on("--engine", "wrong.py").stderr
+
+
+def pytest_on(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         env={**os.environ, "PYTHONPATH": str(Path(chainrule.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "2 failed, 1 passed" in found.stdout, found.stdout + found.stderr
-    assert found.stdout.count("the upstream gradient is missing in tanh") == 2

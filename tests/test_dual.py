@@ -191,3 +191,9 @@ def second(op, point, i):
     order = tuple([2 if j == i else 0 for j in range(len(point))])
     with mp.workdps(40):
         return float(mp.diff(f, tuple([mpmath.mpf(x) for x in point]), order))
+
+
+def test_it_is_formatted_and_rounded_as_its_number():
+    x = Dual(Value(2.567), 1.0)
+    assert f"{x:.2f} {x}" == f"2.57 {x!r}"
+    assert (round(x), round(x, 1), round(Dual(Dual(2.567, 1.0), 1.0, 1), 2)) == (3, 2.6, 2.57)

@@ -196,6 +196,78 @@ x = Value(np.float32(0.5))
 print(x, np.float64(2) * x, x * np.int8(3), np.array([1.0, 2.0]) * x, x + np.ones(2))
 print(Value(np.bool_(True)), np.array(x, dtype=object), x < np.float64(1.0))
 """,
+    "cycles are found by the garbage collector": """
+import gc, sys
+class Noted(Value):
+    pass
+def own_rule():
+    a = Value(2.0)
+    out = Value(4.0, (a,), "square")
+    loss = out * 2.0 + 1.0
+    out._backward = lambda: (out, loss)
+def attribute():
+    a = Noted(2.0)
+    a.loss = (a * 2.0 + 1.0) * 3.0
+def more_operands():
+    a = Noted(2.0)
+    a.loss = sum([1.0, Value(2.0), a]) * where(1.0, a, 2.0)
+def copied():
+    a = Noted(2.0)
+    twin = copy.deepcopy(a * 2.0 + 1.0)
+    topological_order(twin)[0].loss = twin
+import copy
+for make in (own_rule, attribute, more_operands, copied):
+    make()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(200):
+        make()
+    gc.collect()
+    print(make.__name__, sys.getallocatedblocks() - before < 200)
+""",
+    "what used to crash compiled code": """
+x = Value(1.0)
+y = x * x
+for name in ("data", "_backward"):
+    try:
+        delattr(y, name)
+    except AttributeError:
+        print(name, y)
+class Rule:
+    def __call__(self):
+        pass
+    def __del__(self):
+        kept.append([y.operands for _ in range(20)])
+kept = []
+for _ in range(50):
+    y._backward = Rule()
+print(len(kept))
+half = Value.__new__(Value)
+for use in (repr, float, Value.backward, lambda v: v * 2.0, lambda v: x * v):
+    try:
+        use(half)
+    except AttributeError as error:
+        print(type(error).__name__)
+""",
+    "numbers that mean something else to the compiler": """
+import copy
+s = -113.0
+for spell in (lambda v: v * s, lambda v: v + s, lambda v: s - v, lambda v: s / v, lambda v: v**1):
+    x = Value(s)
+    x.grad = s
+    y = spell(x)
+    y.backward()
+    print(x, y, y.operands, copy.deepcopy(y))
+print(pow(Value(s), 1.0).data, maximum(s, s), sum([s, 0.0]), -Value(113.0), Value(-113))
+""",
+    "an operation as an activation, copied and stored": """
+import copy, pickle
+from chainrule import ops
+net = Network([2, 2, 1], activation=ops.tanh, seed=1)
+for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+    print(twin([1.0, 2.0]).data.hex(), twin.layers[0].neurons[0].activation is ops.tanh)
+print(copy.copy(ops.add) is ops.add)
+""",
     "other ways to differentiate": """
 print(grad(lambda x: x * tanh(x))(0.5).hex(), hessian(lambda x: x ** 3)(2.0))
 print(jvp(lambda x, y: x * y, [2.0, 3.0], [1.0, 0.0]), formula(lambda x: x * x + 1.0, "x"))
@@ -213,3 +285,13 @@ def test_the_same_behaviour(name):
     python, native = both("-c", start + PROGRAMS[name])
     assert python, "a program that prints nothing shows nothing"
     assert native == python
+
+
+def test_an_attribute_of_another_type_is_refused():
+    # By way of w and b as well: compiled code would take it for a Value, and crash.
+    neuron = chainrule.Neuron(2, seed=1)
+    for name in ("w", "b", "weights", "bias"):
+        for wrong in (None, 0.5, "x", (neuron.bias,)):
+            with pytest.raises(TypeError, match="expected"):
+                setattr(neuron, name, wrong)
+    assert len(neuron.parameters()) == 3

@@ -2,13 +2,24 @@ import copy
 import math
 import pickle
 import random
+import threading
 
 import numpy as np
 import pytest
 
 import chainrule
-from chainrule import NotANumberError, OptionError, ShapeError, Value
+from chainrule import (
+    NonFiniteError,
+    NotANumberError,
+    OptionError,
+    ShapeError,
+    TraceError,
+    Value,
+    no_grad,
+    strict,
+)
 from chainrule.arithmetic import Arithmetic
+from chainrule.modes import counting, tracing
 from chainrule.nn import ACTIVATIONS, Layer, Network, Neuron, mse_loss
 from chainrule.nn.activations import activation_of
 from chainrule.operation import ROWS
@@ -137,6 +148,238 @@ def test_predict_builds_no_graph():
     assert [v.operands for v in seen] == [()] * 6
     net([0.5])
     assert seen[-1].operands
+
+
+# --- predict, of many rows ------------------------------------------------------------------
+
+
+def some_rows(n, columns, spread=1.0):
+    return np.random.default_rng(7).normal(scale=spread, size=(n, columns)).tolist()
+
+
+def row_by_row(net, rows):
+    found = [net(row) for row in rows]
+    return [[y.data for y in ys] if isinstance(ys, list) else ys.data for ys in found]
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """What was asked of the compiled program, call by call: the number of rows."""
+    from chainrule.nn import forward
+
+    asked = []
+    original = forward.outputs
+
+    def spy(net, rows, pure=False):
+        asked.append(len(rows))
+        return original(net, rows, pure)
+
+    monkeypatch.setattr(forward, "outputs", spy)
+    return asked
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_many_rows_at_once_are_the_same_numbers(activation, outputs, at_once):
+    net = Network([3, 8, 7, outputs], activation, "linear", "xavier_normal", seed=4)
+    for layer in net.layers:
+        layer.neurons[0].activation = "tanh"
+    rows = some_rows(300, 3)
+    found = net.predict(rows)
+    assert at_once == [300]
+    assert type(found) is list
+    assert {type(y) for y in found} == {float if outputs == 1 else list}
+    expected = np.array(row_by_row(net, rows))
+    np.testing.assert_allclose(np.array(found), expected, rtol=1e-12, atol=1e-12)
+    for again in (np.array(rows), list(map(tuple, rows))):
+        assert str(net.predict(again)) == str(found)  # for nan, too
+
+
+def test_rows_are_taken_in_portions(at_once, monkeypatch):
+    from chainrule.nn import forward
+
+    monkeypatch.setattr(forward, "ROWS_AT_ONCE", 64)
+    net = Network([2, 16, 16, 2], seed=1)
+    rows = some_rows(130, 2)
+    assert net.predict(rows) == [pytest.approx(ys, rel=1e-12) for ys in row_by_row(net, rows)]
+    assert at_once == [130]
+
+
+def test_infinite_inputs_pass_through_the_program(at_once):
+    net = Network([2, 16, 16, 1], "tanh", seed=1)
+    rows = some_rows(100, 2)
+    rows[5], rows[6] = [math.inf, 0.0], [math.nan, 1.0]
+    found = net.predict(rows)
+    np.testing.assert_allclose(found, row_by_row(net, rows), rtol=1e-12)
+    assert math.isfinite(found[5])
+    assert math.isnan(found[6])
+    assert at_once == [100]
+
+
+def test_the_program_follows_the_parameters(at_once):
+    net = Network([2, 16, 16, 1], seed=1)
+    rows = some_rows(100, 2)
+    before = net.predict(rows)
+    net.parameters()[0].data += 1.0
+    net.layers[1].neurons[0].weights[0] = net.layers[0].neurons[0].weights[0] * 2.0
+    net.layers[1].neurons[1] = net.layers[1].neurons[2]
+    after = net.predict(rows)
+    assert after != before
+    assert after == pytest.approx(row_by_row(net, rows), rel=1e-12)
+    assert at_once == [100, 100]
+
+
+def test_little_work_is_not_worth_a_program(at_once):
+    large, small = Network([2, 16, 16, 1], seed=1), Network([2, 4, 1], seed=1)
+    for net, n in ((large, 99), (small, 1100)):
+        rows = some_rows(n, 2)
+        assert net.predict(rows) == row_by_row(net, rows)
+    assert at_once == []
+    small.predict(some_rows(1200, 2))
+    assert at_once == [1200]
+
+
+class Halved(Network):
+    def __call__(self, inputs):
+        return super().__call__(inputs) * 0.5
+
+
+class Remarkable(Network):
+    def remark(self):
+        return "as ever"
+
+
+class Twice(Neuron):
+    def __call__(self, inputs):
+        return super().__call__(inputs) * 2.0
+
+
+class Doubled(Layer):
+    def __call__(self, inputs):
+        return [y * 2.0 for y in super().__call__(inputs)]
+
+
+def with_own_neuron(net):
+    net.layers[0].neurons[3] = Twice(2, seed=5)
+
+
+def with_own_layer(net):
+    net.layers[0] = Doubled(2, 16, seed=5)
+
+
+def with_own_activation(net):
+    net.layers[0].neurons[3].activation = lambda x: x if x > 0.0 else 0.5 * x
+
+
+def with_traceable_activation(net):
+    net.layers[0].neurons[3].activation = lambda x: x.tanh() * 2.0
+
+
+def with_own_operation(net):
+    weights = net.layers[0].neurons[3].weights
+    weights[0] = Value(2.0, (weights[0],), "mine")
+    weights[0]._backward = lambda: None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_own_neuron,
+        with_own_layer,
+        with_own_activation,
+        with_traceable_activation,
+        with_own_operation,
+    ],
+)
+def test_what_is_not_the_packages_own_goes_row_by_row(change):
+    net = Network([2, 16, 16, 1], seed=1)
+    change(net)
+    rows = some_rows(100, 2)
+    assert net.predict(rows) == row_by_row(net, rows)
+
+
+def test_a_subclass_that_computes_something_else_goes_row_by_row(at_once):
+    rows = some_rows(100, 2)
+    net = Halved([2, 16, 16, 1], seed=1)
+    assert net.predict(rows) == row_by_row(net, rows)
+    assert at_once == []
+    net = Remarkable([2, 16, 16, 1], seed=1)
+    assert net.predict(rows) == pytest.approx(row_by_row(net, rows), rel=1e-12)
+    assert at_once == [100]
+
+
+def test_an_activation_of_ones_own_is_called_for_every_row():
+    seen = []
+    net = Network([2, 16, 16, 1], lambda x: seen.append(x.data) or x.tanh(), seed=1)
+    net.predict(some_rows(100, 2))
+    assert len(seen) == 100 * 33
+
+
+def test_who_looks_at_every_operation_sees_every_row(at_once):
+    net = Network([2, 16, 16, 1], seed=1)
+    rows = some_rows(100, 2)
+    expected = row_by_row(net, rows)
+    with counting() as count:
+        assert net.predict(rows) == expected
+        assert count() > 100 * 600
+    with strict():
+        assert net.predict(rows) == expected
+        net.parameters()[0].data = 1.7e308
+        with pytest.raises(NonFiniteError):
+            net.predict(rows)
+    with tracing(), pytest.raises(TraceError):
+        net.predict(rows)
+    assert at_once == []
+    with no_grad():
+        net.predict(rows)
+    assert at_once == [100]
+
+
+def test_bad_rows_among_many_are_named_as_ever(at_once):
+    net = Network([2, 16, 16, 1], seed=1)
+    rows = some_rows(100, 2)
+    for bad, error in (
+        ([1.0], ShapeError),
+        ([1.0, "2"], NotANumberError),
+        ([1.0, None], NotANumberError),
+        ([1.0, [2.0]], ShapeError),
+        (3.0, ShapeError),
+        ("12", NotANumberError),
+        ([1.0, 10**400], NotANumberError),
+    ):
+        with pytest.raises(error) as alone:
+            net(bad)
+        with pytest.raises(error) as among:
+            net.predict([*rows, bad, *rows])
+        assert str(among.value) == str(alone.value)
+    with pytest.raises(ShapeError, match=r"layers\.0 of the network expects 2 inputs; got 3"):
+        net.predict(some_rows(100, 3))
+    rows[50] = [Value(1.0), True]
+    assert net.predict(rows)[50] == net([1.0, 1.0]).data
+    rows[50] = iter([1.0, 1.0])
+    assert net.predict(rows)[50] == net([1.0, 1.0]).data
+    assert at_once == []
+
+
+def test_other_threads_may_use_the_network_meanwhile():
+    net = Network([2, 16, 16, 1], seed=1)
+    rows = some_rows(100, 2)
+    expected = net([0.5, 0.5]).data
+    wrong = []
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            if net([0.5, 0.5]).data != expected:
+                wrong.append(1)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for _ in range(20):
+        net.predict(rows)
+    done.set()
+    thread.join()
+    assert not wrong
 
 
 def test_names_of_parameters():

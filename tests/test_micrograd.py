@@ -253,6 +253,17 @@ def test_difference(f, theirs, mended):
     assert outcome(f, "ours") == mended
 
 
+def test_the_arguments_of_a_hand_made_node_have_other_names():
+    V = micrograd.engine.Value
+    assert V(8.0, _children=(V(2.0),), _op="cube")._op == "cube"
+    a = ours.Value(2.0)
+    with pytest.raises(TypeError, match="_children"):
+        ours.Value(8.0, _children=(a,))
+    by_name, by_place = ours.Value(8.0, children=(a,), op="cube"), ours.Value(8.0, (a,), "cube")
+    assert by_name._prev == by_place._prev == (a,)
+    assert by_name._op == by_place._op == "cube"
+
+
 @pytest.mark.parametrize("nouts", [3, "44", []])
 def test_sizes_that_are_no_list(nouts):
     with pytest.raises(OptionError, match=r"such as MLP\(2, \[16, 16, 1\]\)"):

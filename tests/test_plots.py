@@ -174,6 +174,13 @@ def test_boundary_of_a_network_that_cannot_be_compiled_is_the_same():
             np.testing.assert_allclose(a.vertices, b.vertices)
 
 
+def test_boundary_compiles_an_activation_of_ones_own_where_it_can():
+    calls = []
+    net = Network([2, 5, 1], lambda x: calls.append(1) or maximum(x, 0.5 * x), "sigmoid", seed=3)
+    plot_decision_boundary(net, X, Y)
+    assert len(calls) < 5 * 100  # the picture has 14,400 points
+
+
 def test_boundary_refuses_what_it_cannot_draw():
     with pytest.raises(ShapeError, match="rows of two numbers; these have 3"):
         plot_decision_boundary(Network([3, 1], seed=1), [[1, 2, 3]], [1])

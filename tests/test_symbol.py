@@ -31,6 +31,13 @@ def close(a, b, rel=1e-9, scale=0.0):
     return a == b or (a != a and b != b) or abs(a - b) <= rel * max(abs(a), abs(b), scale)
 
 
+def test_a_formula_has_no_number_to_format_or_round():
+    assert f"{x + 1.0}" == "x + 1"
+    for ask in (round, lambda f: round(f, 2), lambda f: f"{f:.2f}"):
+        with pytest.raises(NotANumberError, match=r"the formula x \+ 1 has no value.*evaluate"):
+            ask(x + 1.0)
+
+
 # --- random formulas over all rows ------------------------------------------------------------
 
 NAMES = ("a", "b", "c")

@@ -8,10 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from chainrule import CompileMismatch, ShapeError, TraceError, Value, ops
+from chainrule import CompileMismatch, ShapeError, TraceError, Value, ops, strict
 from chainrule.compiler.trace import Leaf, Trace, Tracer, record
 from chainrule.dual import Dual
-from chainrule.modes import MODES, no_grad, tracing
+from chainrule.modes import MODES, counting, no_grad, tracing, watched
 from chainrule.operation import ROWS, VARIADIC
 from chainrule.structure import flatten
 
@@ -325,6 +325,14 @@ def compared_to_input(x):
     return x[0] if P > x[0] else x[1]  # here  # noqa: SIM300
 
 
+def rounded_parameter(x):
+    return round(P, 2) * x[0]  # here
+
+
+def formatted_parameter(x):
+    return float(f"{P:.2f}") * x[0]  # here
+
+
 REFUSED = {
     if_input: r"compared, or converted.*write where\(greater\(a, b\), x, y\)",
     if_truth: r"truth of a value was asked for.*write where",
@@ -356,7 +364,15 @@ REFUSED = {
     if_parameter_data: r"`\.data` of a value was read",
     computed_data: r"`\.data` of a value was read",
     compared_to_input: "compared, or converted",
+    rounded_parameter: "was rounded.*outside of it",
+    formatted_parameter: "was formatted as text.*outside of it",
 }
+
+
+def test_a_value_without_a_format_is_shown_while_tracing():
+    seen = []
+    traced(lambda x: seen.append(f"{P}") or x[0] * P, parameters=[P])
+    assert seen[0] == repr(P)
 
 
 def line_of(f):
@@ -641,6 +657,41 @@ def test_only_the_thread_that_traces_is_concerned():
             float(P)
     assert found == [(1.0, 1.0, False)]
     assert float(P) == 1.0
+
+
+def test_a_pure_function_is_traced_once_and_nothing_is_perturbed():
+    p = Value(2.0)
+    seen = []
+
+    def f(x):
+        seen.append(p._data)
+        return x[0] * p
+
+    whole = record(f, [flatten([0.0], "x")[1]], [])
+    assert len(set(seen)) == 2
+    seen.clear()
+    once = record(f, [flatten([0.0], "x")[1]], [], pure=True)
+    assert seen == [2.0]
+    assert text(once) == text(whole)
+    assert once.parameters == whole.parameters == [p]
+
+
+@pytest.mark.parametrize("block", [counting, tracing, strict])
+def test_who_looks_at_every_operation(block):
+    with no_grad():
+        assert not watched()
+        with block():
+            assert watched()
+            found = []
+            thread = threading.Thread(target=lambda: found.append(watched()))
+            thread.start()
+            thread.join()
+            assert found == [False]
+            with counting():
+                pass
+            assert watched()
+        assert not watched()
+    assert not watched()
 
 
 def test_a_trace_shows_itself():

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -226,6 +227,20 @@ def test_an_optimizer_with_parameters_remembers():
     fit(twice, LINE_X, LINE_Y, optimizer=optimizer, epochs=3)
     assert twice.values() == once.values()
     assert optimizer.steps == 6
+
+
+@pytest.mark.parametrize("make", [SGD, partial(SGD, momentum=0.9), Adam])
+def test_what_an_optimizer_remembers_does_not_depend_on_the_engine(make):
+    kept = []
+    for engine in ("eager", "numpy"):
+        net = network()
+        optimizer = make(net.parameters(), lr=0.1)
+        net.fit(X, Y, optimizer=optimizer, epochs=3, engine=engine)
+        kept.append(optimizer.states)
+    assert [len(state) for state in kept[0]] == [len(state) for state in kept[1]]
+    assert {type(state) for state in kept[0] + kept[1]} == {tuple}
+    for one, other in zip(*kept, strict=True):
+        assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_an_optimizer_without_parameters_starts_afresh():

@@ -12,6 +12,8 @@ from chainrule import (
     ops,
     topological_order,
 )
+from chainrule.engine import in_use
+from chainrule.errors import describe
 from chainrule.operation import NO_EDGE
 from chainrule.value import partial_derivatives
 
@@ -128,6 +130,32 @@ def test_repr():
 def test_unknown_attributes_are_refused():
     with pytest.raises(AttributeError):
         Value(1.0).gradient = 2.0
+
+
+def test_a_value_is_formatted_as_its_number():
+    v = Value(-2.71828, label="v")
+    assert (
+        f"{v:.2f}|{v:>+10.3e}|{v:8g}|{v:%}"
+        == f"{v.data:.2f}|{v.data:>+10.3e}|{v.data:8g}|{v.data:%}"
+    )
+    assert f"{v}" == format(v, "") == str(v) == repr(v)
+    assert f"{Value(INF):.1f} {Value(-math.nan):05.1f}" == "inf 00nan"
+    with pytest.raises(ValueError, match="Unknown format code 'd'"):
+        format(v, "d")
+
+
+def test_a_value_is_rounded_to_a_plain_number():
+    for x in (2.567, -0.5, 2.5, 1234.5, 1e300):
+        for given in ((), (None,), (2,), (0,), (-2,), (np.int64(1),)):
+            found, expected = round(Value(x), *given), round(x, *given)
+            assert found == expected
+            assert type(found) is type(expected)
+    with pytest.raises(ValueError, match="NaN"):
+        round(Value(math.nan))
+    with pytest.raises(OverflowError):
+        round(Value(INF))
+    with pytest.raises(TypeError, match="str"):
+        round(Value(1.0), "2")
 
 
 # --- backward ------------------------------------------------------------------------------
@@ -248,6 +276,29 @@ def test_ties_share_the_gradient():
     assert gradients_of(ops.maximum(a, b), a, b) == (0.5, 0.5)
     a = Value(1.0)
     assert gradients_of(ops.minimum(a, a), a) == (1.0,)
+
+
+@pytest.mark.parametrize("given", [None, "a", [0.0]])
+def test_a_gradient_that_is_no_number_is_named(given):
+    v, w = Value(2.0, label="v"), Value(3.0, label="w")
+    for y in (v, v * w, ops.sum([w * 2.0, v, w])):
+        if in_use().name == "native":
+            with pytest.raises(TypeError):
+                v.grad = given
+        else:
+            v.grad = given
+            message = refusal(NotANumberError, y.backward)
+            assert f"that of {v!r} is {describe(given)}. To start afresh set" in message
+
+
+def test_an_error_in_a_rule_is_not_taken_for_a_wrong_gradient():
+    def rule():
+        raise TypeError("of my own")
+
+    v = Value(2.0)
+    y = Value(4.0, (v,), "square")
+    y._backward = rule
+    assert refusal(TypeError, (y * 2.0).backward) == "of my own"
 
 
 # --- branches that were not taken ----------------------------------------------------------

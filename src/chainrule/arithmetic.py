@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from chainrule import ops
 from chainrule.engine import mypyc_attr
+from chainrule.modes import MODES, reading
 from chainrule.operation import Operand, as_float
 
 __all__ = ["Arithmetic"]
@@ -71,6 +72,18 @@ class Arithmetic(Operand):
 
     def __bool__(self) -> bool:
         return float(self) != 0.0
+
+    def __round__(self, ndigits: Any = None) -> Any:
+        if MODES.used:
+            reading("round")
+        return round(float(self), ndigits)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if MODES.used:
+            reading("format")
+        return format(float(self), spec)
 
     # (The next three say what Python does anyway; a compiled class must be told.)
 

@@ -23,6 +23,7 @@ __all__ = [
     "reading",
     "refuse",
     "tracing",
+    "watched",
     "watching",
 ]
 
@@ -43,6 +44,7 @@ class _Here(_thread._local):  # threading.local, under the name by which mypyc f
 
     recording: bool = True
     operations: int = 0
+    counting: bool = False
     tracing: bool = False
     watch: Watch | None = None
 
@@ -120,8 +122,12 @@ def counting() -> Iterator[Callable[[], int]]:
         2
     """
     with _special() as here:
-        before = here.operations
-        yield lambda: here.operations - before
+        before, outer = here.operations, here.counting
+        here.counting = True
+        try:
+            yield lambda: here.operations - before
+        finally:
+            here.counting = outer
 
 
 @contextmanager
@@ -146,6 +152,18 @@ def watching(watch: Watch) -> Iterator[None]:
             yield
         finally:
             here.watch = before
+
+
+def watched() -> bool:
+    """Whether the present thread's operations must be carried out one by one, on `Value`s.
+
+    Somebody counts them, looks at each of them, or traces them: a compiled program in their
+    place would have none to show.
+    """
+    if not MODES.used:
+        return False
+    here = MODES.here
+    return here.counting or here.tracing or here.watch is not None
 
 
 _BRANCH: Final = (

@@ -146,6 +146,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:  # copied and stored by name, as functions are
+        return _row, (self.symbol,)
+
     @overload
     def __call__(self, *operands: float) -> float: ...  # type: ignore[overload-overlap]
     @overload
@@ -247,6 +250,10 @@ class VariadicOp(Op):
 
 ROWS: Final[dict[str, Op]] = {}
 """The table itself: every operation, by its symbol."""
+
+
+def _row(symbol: str) -> Op:
+    return ROWS[symbol]
 
 
 def as_float(x: object) -> float | None:

@@ -111,6 +111,7 @@ class Value(Arithmetic):
         if operands:
             self._more = _More(operands, _values(operands), rule=_no_rule)
             self._mark = 0
+            _show_to_collector(self)  # its rule will tend to refer to it
             if MODES.used:
                 _review(self)
 
@@ -290,6 +291,7 @@ class Value(Arithmetic):
         Raises:
             GraphError: this value was made under `no_grad`, or a hand-made node
                 on the way has no rule.
+            NotANumberError: the ``grad`` of a leaf was set to something that is no number.
             NonFiniteError: within `strict`, a gradient would become ``inf`` or ``nan``.
 
         Example:
@@ -306,6 +308,14 @@ class Value(Arithmetic):
             )
         if MODES.used and MODES.here.watch is not None:
             MODES.here.watch.going_back(self)
+        try:
+            self._propagate()
+        except TypeError:
+            _check_gradients(self)
+            raise
+
+    def _propagate(self) -> None:
+        """The pass itself: every node once, results before operands."""
         order = _backward_order(self)
         self.grad = 1.0 if order else self.grad + 1.0
         for node in reversed(order):
@@ -350,7 +360,7 @@ class Value(Arithmetic):
             return  # nothing to pass a gradient to: lessons do this on every leaf
         self._more = _More(self.operands, self._prev, rule=rule)
         self._a = self._b = None
-        _show_to_collector(self)  # rules tend to refer to their node
+        _show_to_collector(self)
 
     # --- copying and storing --------------------------------------------------------------------
 
@@ -440,8 +450,9 @@ def _node(
 def _show_to_collector(node: Value) -> None:
     """Let Python's cyclic garbage collector know of a node that may be part of a cycle.
 
-    Graphs have none, so compiled code leaves nodes out of the collector's sight (it would
-    walk through them again and again), and ``setup.py`` fills this function.
+    Operations of the table make none, so compiled code leaves their nodes out of the
+    collector's sight (it would walk through them again and again), unless an operand is in it.
+    ``setup.py`` fills this function.
     """
 
 
@@ -517,6 +528,20 @@ def _backward_order(root: Value) -> list[Value]:
             node.grad = 0.0
             idle += node._prev
     return order
+
+
+def _check_gradients(root: Value) -> None:
+    """Explain why a pass failed, if it was for a ``grad`` that somebody set to no number.
+
+    It is looked at only now, because a check of each assignment would slow down every pass.
+    """
+    for node in topological_order(root):
+        if as_float(node.grad) is None:
+            raise NotANumberError(
+                f"backward() adds to the grad of each leaf, which must be a number; that of "
+                f"{node!r} is {describe(node.grad)}. To start afresh set it to 0.0, or call "
+                "zero_grad() of the network."
+            )
 
 
 def topological_order(*roots: Any, until: Iterable[Value] = ()) -> list[Value]:
@@ -659,6 +684,7 @@ def _rebuilt(flat: list[Any]) -> list[Value]:
             layout = _layout(node._op, operands, list(islice(following, n)))
             node._a, node._da, node._b, node._db, node._more = layout
             node._mark = 0
+            _show_to_collector(node)  # an operand may be of a subclass
         else:
             node._a, node._da, node._b, node._db, node._more = None, 0.0, None, 0.0, None
             node._mark = _LEAF

@@ -328,7 +328,10 @@ PERTURBED: Final = threading.RLock()
 
 
 def record(
-    f: Callable[..., Any], arguments: Sequence[Structure], parameters: Sequence[Value]
+    f: Callable[..., Any],
+    arguments: Sequence[Structure],
+    parameters: Sequence[Value],
+    pure: bool = False,
 ) -> Trace:
     """Trace a function twice, the second time with other parameters, and compare.
 
@@ -339,6 +342,8 @@ def record(
         f: the function of one example.
         arguments: the structure of each argument.
         parameters: the values to differentiate by.
+        pure: whether the function is known to do the same in every call.  It is then traced
+            once, and no parameter is touched, so that other threads may use them meanwhile.
 
     Returns:
         The trace.  Leaves that the function makes anew in every call are constants in it.
@@ -348,6 +353,8 @@ def record(
         CompileMismatch: the two traces differ.
     """
     first = _traced(f, arguments, Trace(parameters))
+    if pure:
+        return first
     nodes = len(first.ops)
     with _perturbed(first.parameters):
         second = _traced(f, arguments, Trace(parameters, first))

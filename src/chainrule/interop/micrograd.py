@@ -3,10 +3,12 @@
 Change ``from micrograd.engine import ...`` and ``from micrograd.nn import ...`` to
 ``from chainrule.interop.micrograd import ...``, and nothing else.
 
-`Value` is chainrule's own.  Where it behaves differently, a fault was mended; the
-page ``docs/from-micrograd.md`` lists each.  The classes of networks are small shells
-with micrograd's signatures and attributes; they draw their weights in micrograd's
-order, so that after ``random.seed(1337)`` a network here is the network there.
+`Value` is chainrule's own.  Its arguments ``children`` and ``op`` are ``_children`` and
+``_op`` in micrograd, which matters only to code that gives them by name.  Where it
+behaves differently, a fault was mended; the page ``docs/from-micrograd.md`` lists each.
+The classes of networks are small shells with micrograd's signatures and attributes; they
+draw their weights in micrograd's order, so that after ``random.seed(1337)`` a network here
+is the network there.
 
 Source: A. Karpathy, micrograd 0.1.0, 2020.
 """

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chainrule.errors import OptionError, describe
-from chainrule.modes import no_grad
+from chainrule.errors import ChainruleError, OptionError, describe
+from chainrule.modes import no_grad, watched
 from chainrule.nn.activations import Activation
 from chainrule.nn.initializers import Initializer
-from chainrule.nn.inputs import is_sequence, listed
+from chainrule.nn.inputs import checked_row, is_sequence, listed
 from chainrule.nn.neurons import Layer, Module, Neuron, through
 from chainrule.options import random_source, whole
 from chainrule.value import Value
@@ -104,6 +104,10 @@ class Network(Module):
     def predict(self, X: Iterable[Any]) -> Any:
         """The network's outputs as plain floats, without a graph.
 
+        For many rows the network is compiled first, which takes a fraction of the time and
+        may differ from single rows in the last digits.  Within `strict`, or if layers or
+        activations are your own, every row is computed on its own.
+
         Args:
             X: rows of inputs, or a single row; lists or NumPy arrays.
 
@@ -121,10 +125,43 @@ class Network(Module):
             ([0.5, 0.5], 0.5)
         """
         rows = listed(X)
-        with no_grad():
-            if rows and not is_sequence(rows[0]):
+        if rows and not is_sequence(rows[0]):
+            with no_grad():
                 return _floats(self(rows))
+        found = self._predict_at_once(rows)
+        if found is not None:
+            return found
+        with no_grad():
             return [_floats(self(row)) for row in rows]
+
+    def _predict_at_once(self, rows: list[Any]) -> list[Any] | None:
+        """What `predict` answers, by a compiled program; None if it has to go row by row."""
+        if len(rows) < MANY_ROWS or not self._is_standard() or watched():
+            return None
+        if len(rows) * len(self.parameters()) < MUCH_WORK:
+            return None
+        table = _table(rows, self.layers[0].n_inputs)
+        if table is None:
+            return None
+        from chainrule.nn import forward  # and with it NumPy, which little work does without
+
+        try:
+            return forward.outputs(self, table, pure=True)
+        except ChainruleError:  # a weight that is the result of an operation of one's own, say
+            return None
+
+    def _is_standard(self) -> bool:
+        """Whether nothing but the package's own code runs in a call.
+
+        A function of the user's may count its calls, or read what changes between them; it
+        must be called for every row.
+        """
+        if type(self).__call__ is not Network.__call__ or not self.layers:
+            return False
+        if any(type(layer) is not Layer for layer in self.layers):
+            return False
+        neurons = [neuron for layer in self.layers for neuron in layer.neurons]
+        return all(type(n) is Neuron and isinstance(n.activation, str) for n in neurons)
 
     def fit(
         self,
@@ -266,6 +303,12 @@ class Network(Module):
                 yield f"layers.{i}.{name}", parameter
 
 
+MANY_ROWS: Final = 100
+MUCH_WORK: Final = 20_000  # rows times parameters
+"""From when on `predict` compiles the network, on either engine, so that both give the same.
+Measured: compiling takes as long as 5 to 35 rows do on the engine's source, and 15 to 65 on
+the native one; the first time in a process, also as long as it takes to import NumPy."""
+
 MOST_PARAMETERS: Final = 20_000_000
 """A network of more would fill gigabytes before the first call."""
 
@@ -285,6 +328,22 @@ def _checked_sizes(sizes: Any) -> list[int]:
             f"own; at most {MOST_PARAMETERS:,} are possible. Make the layers smaller."
         )
     return widths
+
+
+def _table(rows: list[Any], columns: int) -> list[list[float]] | None:
+    """The rows as lists of floats; None if they hold anything else, or have another length.
+
+    Whatever is wrong with them, going row by row will say.
+    """
+    if not all(map(is_sequence, rows)):
+        return None
+    try:
+        table = [checked_row(row) for row in rows]
+    except ChainruleError:
+        return None
+    if any(len(row) != columns for row in table):
+        return None
+    return table if all(type(x) is float for row in table for x in row) else None
 
 
 def _floats(output: Any) -> float | list[float]:

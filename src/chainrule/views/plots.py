@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from chainrule.compiler import compile
 from chainrule.errors import ChainruleError, DataError, OptionError, ShapeError, describe
+from chainrule.nn import forward
 from chainrule.nn.history import History
 from chainrule.nn.inspection import inspect_network
 from chainrule.nn.layers import Network
@@ -202,17 +202,10 @@ def plot_decision_boundary(
 
 def _outputs(net: Any, points: list[list[float]]) -> list[Any]:
     """What ``net.predict(points)`` gives, at the speed of a compiled program where possible."""
-
-    def twice(row: Any) -> Any:
-        output = net(row)  # a single output would be reduced to the mean over all rows
-        return output if isinstance(output, list) else [output, output]
-
     try:
-        found = compile(twice, parameters=net.parameters()).value(np.array(points))
+        return forward.outputs(net, points)
     except ChainruleError:  # an activation of one's own that decides with Python's if, say
         return list(net.predict(points))
-    rows = np.asarray(found).tolist()
-    return rows if getattr(net, "sizes", [1])[-1] > 1 else [row[0] for row in rows]
 
 
 def _span(xs: Sequence[float]) -> tuple[float, float]:
