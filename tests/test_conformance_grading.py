@@ -245,7 +245,7 @@ def test_the_plug_in_is_in_nobodys_way():
 
 def pytest_on(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-rN", "-p", "no:cacheprovider", *arguments],
         env={**os.environ, "PYTHONPATH": str(Path(chainrule.__file__).parents[1])},
         capture_output=True,
         text=True,
