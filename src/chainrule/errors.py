@@ -26,6 +26,7 @@ from __future__ import annotations
 import os
 import sys
 from traceback import walk_tb
+from types import FrameType
 
 __all__ = [
     "ChainruleError",
@@ -184,11 +185,18 @@ def users_line(error: BaseException | None = None) -> str:
         'line 1 of <doctest ...>'
     """
     if error is not None:
-        places = [(x.f_code.co_filename, line) for x, line in walk_tb(error.__traceback__)]
-        for file, line in reversed(places):
-            if not file.startswith(_PACKAGE):
-                return f"line {line} of {file}"
+        for frame, line in reversed(list(walk_tb(error.__traceback__))):
+            if not _is_ours(frame):
+                return f"line {line} of {frame.f_code.co_filename}"
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_ours(frame):
         frame = frame.f_back
     return f"line {frame.f_lineno} of {frame.f_code.co_filename}"
+
+
+def _is_ours(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    if file.startswith(_PACKAGE):
+        return True
+    # Compiled code names the file it was made from, not the place where it is installed.
+    return file.endswith(".py") and str(frame.f_globals.get("__name__")).startswith("chainrule.")
