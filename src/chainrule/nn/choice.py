@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from typing import Any, Final
 
+from chainrule.engine import in_use
 from chainrule.errors import ChainruleError, OptionError
 from chainrule.modes import MODES, counting
 from chainrule.nn.engines import EagerEngine, Engine, Plan
@@ -17,7 +18,8 @@ ENGINES: Final = ("eager", "numpy", "numba")
 
 # Seconds, measured on one core of a small server; they need not be exact, since what is
 # near a border is about as quick on either side of it.
-EAGER_NODE: Final = 0.7e-6  # a scalar operation, forward, backward and freed again
+EAGER_NODE: Final = 0.7e-6 if in_use().name == "python" else 0.3e-6
+# (A scalar operation, forward, backward and freed again.)
 TRACE_NODE: Final = 15e-6  # a scalar operation traced, lowered and written
 TRACE: Final = 0.01
 NUMPY_IMPORT: Final = 0.15  # NumPy and the compiler
