@@ -25,7 +25,6 @@ PARTS: Final = [
     ("scikit-learn", "sklearn", "scikit-learn estimators"),
     ("onnx", "onnx", "ONNX files"),
     ("onnxruntime", "onnx", "running ONNX files"),
-    ("onnxruntime", "onnx", "running ONNX files"),
     ("torch", "torch", "exchange with PyTorch"),
 ]
 
