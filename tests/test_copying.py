@@ -147,3 +147,10 @@ def test_the_no_edge_marker_is_one():
     assert repr(NO_EDGE) == "NO_EDGE"
     assert through_pickle(NO_EDGE) is NO_EDGE
     assert copy.deepcopy(NO_EDGE) is NO_EDGE
+
+
+def test_an_operation_is_copied_and_stored_as_itself():
+    for op in (ops.tanh, ops.sum):
+        assert copy.copy(op) is op
+        assert copy.deepcopy([op]) == [op]
+        assert pickle.loads(pickle.dumps(op)) is op

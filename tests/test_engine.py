@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import chainrule
-from chainrule import value
+from chainrule import engine, value
 from chainrule.engine import FOLDER, PROBLEM, SOURCES, extension_name, in_use
+from chainrule.errors import MissingExtraError, OptionError
 from chainrule.operation import ROWS, Op
 
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
@@ -30,10 +31,10 @@ print(chainrule.Value(2.0) * 3.0)
 """
 
 
-def python(folder, code=TELL, engine=""):
+def python(folder, code=TELL, wish=""):
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(folder), "CHAINRULE_ENGINE": engine},
+        env={**os.environ, "PYTHONPATH": str(folder), "CHAINRULE_ENGINE": wish},
         capture_output=True,
         text=True,
         timeout=60,
@@ -60,7 +61,7 @@ def test_the_engine_in_use_is_the_one_that_was_loaded():
 
 
 def test_python_can_be_asked_for_everywhere(copied):
-    name, file, product = told(copied.parent, engine="python")
+    name, file, product = told(copied.parent, wish="python")
     assert name == "python (CHAINRULE_ENGINE asks for it)"
     assert file == str(copied / "value.py")
     assert product == "Value(data=6.0, grad=0.0)"
@@ -69,7 +70,7 @@ def test_python_can_be_asked_for_everywhere(copied):
 def test_native_fails_loudly_where_it_is_not():
     if NATIVE:
         pytest.skip("it is there")
-    done = python(FOLDER.parent, engine="native")
+    done = python(FOLDER.parent, wish="native")
     assert done.returncode != 0
     assert "MissingExtraError" in done.stderr
     assert "the source folder, which is never compiled in place" in done.stderr
@@ -77,7 +78,7 @@ def test_native_fails_loudly_where_it_is_not():
 
 
 def test_an_unknown_engine_is_an_error():
-    done = python(FOLDER.parent, engine="fast")
+    done = python(FOLDER.parent, wish="fast")
     assert done.returncode != 0
     assert "CHAINRULE_ENGINE is 'fast' (a str); expected 'python', 'native'" in done.stderr
 
@@ -94,7 +95,7 @@ def test_an_edit_is_seen_although_an_extension_lies_beside_the_source(copied):
     assert name == "python (the source was edited after the extension was compiled from it)"
     assert file == str(source)
     assert product == "Edited(data=6.0, grad=0.0)"
-    done = python(copied.parent, engine="native")
+    done = python(copied.parent, wish="native")
     assert done.returncode != 0
     assert "edited after the extension was compiled" in done.stderr
 
@@ -113,7 +114,52 @@ def test_the_reason_left_by_the_build_is_told(copied):
         extension.unlink()
     (copied / PROBLEM).write_text("the compiler was on holiday\n", encoding="utf-8")
     assert told(copied.parent)[0] == "python (the compiler was on holiday)"
-    assert "used: the compiler was on holiday." in python(copied.parent, engine="native").stderr
+    assert "used: the compiler was on holiday." in python(copied.parent, wish="native").stderr
+
+
+@pytest.mark.parametrize(
+    ("wish", "problem", "expected"),
+    [
+        ("python", "", "python (CHAINRULE_ENGINE asks for it)"),
+        ("native", "", "native (compiled from the source by mypyc)"),
+        ("", "", "native (compiled from the source by mypyc)"),
+        ("", "no compiler", "python (no compiler)"),
+    ],
+)
+def test_the_choice(monkeypatch, wish, problem, expected):
+    monkeypatch.setenv("CHAINRULE_ENGINE", wish)
+    monkeypatch.setattr(engine, "_problem", lambda: problem)
+    assert str(engine._chosen()) == expected
+
+
+def test_wishes_that_cannot_be_met(monkeypatch):
+    monkeypatch.setattr(engine, "_problem", lambda: "no compiler")
+    monkeypatch.setenv("CHAINRULE_ENGINE", "native")
+    with pytest.raises(MissingExtraError, match="cannot be used: no compiler"):
+        engine._chosen()
+    monkeypatch.setenv("CHAINRULE_ENGINE", "slow")
+    with pytest.raises(OptionError, match="'slow'"):
+        engine._chosen()
+
+
+def test_problems(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "FOLDER", tmp_path)
+    assert engine._problem() == "this is the source folder, which is never compiled in place"
+    (tmp_path / PROBLEM).write_text("the compiler was on holiday\n", encoding="utf-8")
+    assert engine._problem() == "the compiler was on holiday"
+    (tmp_path / f"value{SUFFIX}").touch()
+    assert engine._problem() == ""  # no sources that could differ
+    for source in SOURCES:
+        (tmp_path / source).parent.mkdir(exist_ok=True)
+        (tmp_path / source).touch()
+    assert "edited after" in engine._problem()
+    (tmp_path / f"{extension_name(tmp_path)}__mypyc{SUFFIX}").touch()
+    assert engine._problem() == ""
+
+
+def test_the_source_is_found_beside_an_extension():
+    assert engine._SourceFinder.find_spec("chainrule.value", None).origin.endswith("value.py")
+    assert engine._SourceFinder.find_spec("chainrule.errors", None) is None
 
 
 def test_all_compiled_files_are_there():
