@@ -51,22 +51,22 @@ class _Backprop(_base.BaseEstimator):  # type: ignore[misc, name-defined]  # of 
 
     def __init__(
         self,
-        hidden_layer_sizes: Sequence[int],
-        activation: str,
-        init: str,
-        optimizer: str | Optimizer,
-        lr: float | None,
-        weight_decay: float,
-        batch_size: int | str | None,
-        epochs: int,
-        shuffle: bool,
-        random_state: Any,
-        early_stopping: bool,
-        validation_fraction: float,
-        patience: int,
-        tol: float,
-        warm_start: bool,
-        engine: str,
+        hidden_layer_sizes: Sequence[int] = (32,),
+        activation: str = "relu",
+        init: str = "xavier_uniform",
+        optimizer: str | Optimizer = "adam",
+        lr: float | None = None,
+        weight_decay: float = 0.0,
+        batch_size: int | str | None = "auto",
+        epochs: int = 200,
+        shuffle: bool = True,
+        random_state: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        engine: str = "auto",
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -307,44 +307,6 @@ class BackpropClassifier(_base.ClassifierMixin, _Backprop):  # type: ignore[misc
 
     classes_: Array
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Sequence[int] = (32,),
-        activation: str = "relu",
-        init: str = "xavier_uniform",
-        optimizer: str | Optimizer = "adam",
-        lr: float | None = None,
-        weight_decay: float = 0.0,
-        batch_size: int | str | None = "auto",
-        epochs: int = 200,
-        shuffle: bool = True,
-        random_state: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        engine: str = "auto",
-    ) -> None:
-        super().__init__(
-            hidden_layer_sizes=hidden_layer_sizes,
-            activation=activation,
-            init=init,
-            optimizer=optimizer,
-            lr=lr,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            epochs=epochs,
-            shuffle=shuffle,
-            random_state=random_state,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            patience=patience,
-            tol=tol,
-            warm_start=warm_start,
-            engine=engine,
-        )
-
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network.
 
@@ -507,44 +469,6 @@ class BackpropRegressor(_base.RegressorMixin, _Backprop):  # type: ignore[misc, 
         >>> model.fit(X, [1.0, 3.0, 5.0]).predict([[3.0]]).round(3)
         array([7.])
     """
-
-    def __init__(
-        self,
-        hidden_layer_sizes: Sequence[int] = (32,),
-        activation: str = "relu",
-        init: str = "xavier_uniform",
-        optimizer: str | Optimizer = "adam",
-        lr: float | None = None,
-        weight_decay: float = 0.0,
-        batch_size: int | str | None = "auto",
-        epochs: int = 200,
-        shuffle: bool = True,
-        random_state: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        engine: str = "auto",
-    ) -> None:
-        super().__init__(
-            hidden_layer_sizes=hidden_layer_sizes,
-            activation=activation,
-            init=init,
-            optimizer=optimizer,
-            lr=lr,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            epochs=epochs,
-            shuffle=shuffle,
-            random_state=random_state,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            patience=patience,
-            tol=tol,
-            warm_start=warm_start,
-            engine=engine,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
