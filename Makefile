@@ -104,7 +104,7 @@ $(VENV)/extra-%: pyproject.toml $(VENV)/python
 # The package with its extension, where an editable install has none.  The pure part is
 # copied anew for every run; the extension is compiled when the engine's source has changed.
 NATIVE := $(VENV)/native
-ENGINE := operation.py modes.py ops.py arithmetic.py value.py nn/inputs.py nn/neurons.py
+ENGINE := $(shell sed -n 's/^    "\(.*\.py\)",$$/\1/p' src/chainrule/engine.py)
 
 $(VENV)/extension: setup.py $(ENGINE:%=src/chainrule/%) $(VENV)/python
 	rm -rf $(NATIVE)
