@@ -20,6 +20,9 @@ __all__ = ["Arithmetic"]
 class Arithmetic(Operand):
     """Operators and methods of the operations that have one operand in front."""
 
+    # What ``__op__`` returns is of the interpreter's own choice; that it is of its own kind
+    # here is known to us and not to mypy, hence the ignores below.
+
     __slots__ = ()
 
     def __add__(self, other: Any) -> Any:
